@@ -1,0 +1,230 @@
+//! The arguments of a call: their schema, their reading, their validation.
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value};
+
+use crate::tool::ToolSpec;
+
+/// The most bytes of a call's arguments that are parsed at all.
+pub(crate) const MAX_ARGUMENT_BYTES: usize = 8 * 1024 * 1024;
+
+/// How much of malformed arguments a result quotes.
+const ECHO_CHARS: usize = 200;
+
+/// The most problems that one result lists.
+const MAX_PROBLEMS: usize = 8;
+
+/// The JSON Schema of `T`, with nothing referenced and nothing that a provider may stumble over.
+pub(crate) fn schema_of<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.meta_schema = None;
+        settings.inline_subschemas = true;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    if let Some(object) = schema.as_object_mut() {
+        object.remove("title");
+        object.entry("type").or_insert_with(|| "object".into());
+        object.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+    }
+    simplify(&mut schema);
+    schema
+}
+
+/// Leaves out what costs tokens and says nothing: the formats of Rust's integers, and `null` beside
+/// the type of an optional parameter (leaving it out says the same).
+fn simplify(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            let rust_format = object.get("format").and_then(Value::as_str).is_some_and(|format| {
+                matches!(
+                    format,
+                    "uint" | "int" | "uint8" | "uint16" | "uint32" | "uint64" | "int8" | "int16"
+                        | "int32" | "int64" | "float" | "double"
+                )
+            });
+            if rust_format {
+                object.remove("format");
+            }
+            if let Some(Value::Array(types)) = object.get_mut("type") {
+                types.retain(|name| name != "null");
+                if let [only] = types.as_slice() {
+                    let only = only.clone();
+                    object.insert("type".to_owned(), only);
+                }
+            }
+            for (_, value) in object.iter_mut() {
+                simplify(value);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(simplify),
+        _ => {}
+    }
+}
+
+/// Takes the description off the top of a schema: it describes the tool.
+pub(crate) fn take_description(schema: &mut Value) -> Option<String> {
+    let text = schema.as_object_mut()?.remove("description")?;
+    text.as_str().map(str::to_owned)
+}
+
+/// Parses the text that a model wrote as arguments. The error is for the model.
+pub(crate) fn parse(text: &str) -> Result<Value, String> {
+    if text.len() > MAX_ARGUMENT_BYTES {
+        return Err(format!(
+            "The arguments are {} bytes long; at most {MAX_ARGUMENT_BYTES} are read. Nothing was \
+             executed. Send less in one call.",
+            text.len()
+        ));
+    }
+    // Several services send nothing at all for a call without arguments.
+    if text.trim().is_empty() {
+        return Ok(Value::Object(Map::new()));
+    }
+    match serde_json::from_str::<Value>(text) {
+        Ok(value @ Value::Object(_)) => Ok(value),
+        // Some models wrap the object in a string once more; that cannot be misread.
+        Ok(Value::String(inner)) => match serde_json::from_str::<Value>(&inner) {
+            Ok(value @ Value::Object(_)) => Ok(value),
+            _ => Err(not_an_object("a string", text)),
+        },
+        Ok(Value::Array(_)) => Err(not_an_object("an array", text)),
+        Ok(Value::Null) => Err(not_an_object("null", text)),
+        Ok(Value::Bool(_)) => Err(not_an_object("a boolean", text)),
+        Ok(Value::Number(_)) => Err(not_an_object("a number", text)),
+        Err(error) => Err(format!(
+            "The arguments are not valid JSON ({error}). Nothing was executed. Received: {}",
+            echo(text)
+        )),
+    }
+}
+
+fn not_an_object(what: &str, text: &str) -> String {
+    format!(
+        "The arguments must be a JSON object, but they are {what}. Nothing was executed. \
+         Received: {}",
+        echo(text)
+    )
+}
+
+fn echo(text: &str) -> String {
+    match text.char_indices().nth(ECHO_CHARS) {
+        Some((end, _)) => format!("{}… ({} bytes in all)", &text[..end], text.len()),
+        None => text.to_owned(),
+    }
+}
+
+/// Reads numbers and booleans that came as text, at any depth, where the schema asks for them; and
+/// drops `null` for a parameter that may be left out.
+pub(crate) fn coerce(value: &mut Value, schema: &Value) {
+    match value {
+        Value::Object(object) => {
+            let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+                return;
+            };
+            let required = |name: &str| {
+                schema
+                    .get("required")
+                    .and_then(Value::as_array)
+                    .is_some_and(|names| names.iter().any(|other| other == name))
+            };
+            object.retain(|name, value| {
+                !(value.is_null() && properties.contains_key(name) && !required(name))
+            });
+            for (name, value) in object.iter_mut() {
+                if let Some(schema) = properties.get(name) {
+                    coerce(value, schema);
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(schema) = schema.get("items") {
+                for item in items {
+                    coerce(item, schema);
+                }
+            }
+        }
+        Value::String(text) => {
+            let read = match schema.get("type").and_then(Value::as_str) {
+                Some("integer") => text.trim().parse::<i64>().ok().map(Value::from),
+                Some("number") => text
+                    .trim()
+                    .parse::<f64>()
+                    .ok()
+                    .and_then(serde_json::Number::from_f64)
+                    .map(Value::Number),
+                Some("boolean") => match text.trim() {
+                    "true" | "True" => Some(Value::Bool(true)),
+                    "false" | "False" => Some(Value::Bool(false)),
+                    _ => None,
+                },
+                _ => None,
+            };
+            if let Some(read) = read {
+                *value = read;
+            }
+        }
+        Value::Number(number) => {
+            // `2.0` for an integer: some models know only floats.
+            if schema.get("type").and_then(Value::as_str) == Some("integer")
+                && let Some(float) = number.as_f64()
+                && number.is_f64()
+                && float.fract() == 0.0
+                && float.abs() < 9e15
+            {
+                *value = Value::from(float as i64);
+            }
+        }
+        Value::Null | Value::Bool(_) => {}
+    }
+}
+
+/// Compiles a schema.
+pub(crate) fn compile(schema: &Value) -> Result<jsonschema::Validator, String> {
+    jsonschema::validator_for(schema).map_err(|error| error.to_string())
+}
+
+/// Checks arguments. The error lists what is wrong, each with its JSON pointer, and the parameters
+/// that there are.
+pub(crate) fn validate(
+    validator: &jsonschema::Validator,
+    spec: &ToolSpec,
+    arguments: &Value,
+) -> Result<(), String> {
+    if validator.is_valid(arguments) {
+        return Ok(());
+    }
+    let mut text = format!("The arguments do not fit `{}`. Nothing was executed.\n", spec.name);
+    let mut errors = validator.iter_errors(arguments);
+    for error in errors.by_ref().take(MAX_PROBLEMS) {
+        let pointer = error.instance_path().to_string();
+        let place = if pointer.is_empty() { "/" } else { &pointer };
+        text.push_str(&format!("- at {place}: {}\n", echo(&error.to_string())));
+    }
+    let more = errors.count();
+    if more > 0 {
+        text.push_str(&format!("- and {more} more\n"));
+    }
+    text.push_str("Parameters: ");
+    text.push_str(&parameters_line(&spec.parameters));
+    Err(text)
+}
+
+/// `path (string, required), limit (integer)`.
+fn parameters_line(schema: &Value) -> String {
+    let required: Vec<&str> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .map(|names| names.iter().filter_map(Value::as_str).collect())
+        .unwrap_or_default();
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+        return "none".to_owned();
+    };
+    let mut parts = Vec::with_capacity(properties.len());
+    for (name, property) in properties {
+        let kind = property.get("type").and_then(Value::as_str).unwrap_or("any");
+        let mark = if required.contains(&name.as_str()) { ", required" } else { "" };
+        parts.push(format!("{name} ({kind}{mark})"));
+    }
+    if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
+}

@@ -1,0 +1,275 @@
+//! What belongs to one run, and to one call in it.
+//!
+//! Nothing of a run is kept in an object that runs share, so one agent serves many users at once.
+
+use std::any::{Any, TypeId};
+use std::collections::{HashMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::task::AtomicWaker;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::Clock;
+use crate::event::Event;
+use crate::middleware::Middleware;
+
+/// The run's own context: who asks, where, how to cancel, where events go. Cheap to clone.
+#[derive(Clone)]
+pub struct RunContext {
+    shared: Arc<Shared>,
+    cancel: CancellationToken,
+    taps: Option<Arc<Taps>>,
+}
+
+struct Shared {
+    run_id: String,
+    user: Option<String>,
+    session: Option<String>,
+    working_dir: Option<PathBuf>,
+    attributes: Attributes,
+    clock: Arc<dyn Clock>,
+    observers: Arc<[Arc<dyn Middleware>]>,
+    sink: EventSink,
+}
+
+struct Taps {
+    tap: Box<dyn Fn(Event) -> Option<Event> + Send + Sync>,
+    outer: Option<Arc<Taps>>,
+}
+
+/// Who asks, and from where. Given with a run's input.
+#[derive(Clone, Debug, Default)]
+pub struct Caller {
+    /// The user's id.
+    pub user: Option<String>,
+    /// The session's id.
+    pub session: Option<String>,
+    /// The folder that the run works in.
+    pub working_dir: Option<PathBuf>,
+    /// Values of the caller's own types.
+    pub attributes: Attributes,
+}
+
+impl RunContext {
+    pub(crate) fn new(
+        run_id: String,
+        caller: Caller,
+        clock: Arc<dyn Clock>,
+        observers: Arc<[Arc<dyn Middleware>]>,
+        sink: EventSink,
+        cancel: CancellationToken,
+    ) -> Self {
+        let Caller { user, session, working_dir, attributes } = caller;
+        Self {
+            shared: Arc::new(Shared {
+                run_id,
+                user,
+                session,
+                working_dir,
+                attributes,
+                clock,
+                observers,
+                sink,
+            }),
+            cancel,
+            taps: None,
+        }
+    }
+
+    /// A context outside any run: events go nowhere. For calling a tool or a middleware by hand.
+    pub fn detached(caller: Caller) -> Self {
+        Self::new(
+            String::new(),
+            caller,
+            Arc::new(crate::clock::SystemClock),
+            Arc::from(Vec::new()),
+            EventSink::closed(),
+            CancellationToken::new(),
+        )
+    }
+
+    /// The run's id; empty outside a run.
+    pub fn run_id(&self) -> &str {
+        &self.shared.run_id
+    }
+
+    /// The user's id.
+    pub fn user(&self) -> Option<&str> {
+        self.shared.user.as_deref()
+    }
+
+    /// The session's id.
+    pub fn session(&self) -> Option<&str> {
+        self.shared.session.as_deref()
+    }
+
+    /// The folder that the run works in.
+    pub fn working_dir(&self) -> Option<&Path> {
+        self.shared.working_dir.as_deref()
+    }
+
+    /// Values of the caller's own types, one of each type.
+    pub fn attributes(&self) -> &Attributes {
+        &self.shared.attributes
+    }
+
+    /// Fires when the run is cancelled.
+    pub fn cancellation(&self) -> &CancellationToken {
+        &self.cancel
+    }
+
+    /// The run's clock.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.shared.clock
+    }
+
+    /// Sends an event: to the middlewares that observe, and to the run's handle.
+    pub fn emit(&self, event: Event) {
+        let mut event = event;
+        let mut taps = self.taps.as_ref();
+        while let Some(tap) = taps {
+            match (tap.tap)(event) {
+                Some(passed) => event = passed,
+                None => return,
+            }
+            taps = tap.outer.as_ref();
+        }
+        for observer in &*self.shared.observers {
+            observer.on_event(self, &event);
+        }
+        self.shared.sink.push(event);
+    }
+
+    /// This context, with a function that sees each event first: it may change it or swallow it.
+    ///
+    /// A middleware passes the result to `next` to filter what the inner layers stream.
+    pub fn tapped(&self, tap: impl Fn(Event) -> Option<Event> + Send + Sync + 'static) -> Self {
+        let taps = Taps { tap: Box::new(tap), outer: self.taps.clone() };
+        Self { taps: Some(Arc::new(taps)), ..self.clone() }
+    }
+
+    /// This context, with another cancellation. Make it a child of [`cancellation`](Self::cancellation).
+    pub fn with_cancellation(&self, cancel: CancellationToken) -> Self {
+        Self { cancel, ..self.clone() }
+    }
+}
+
+impl std::fmt::Debug for RunContext {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RunContext")
+            .field("run_id", &self.shared.run_id)
+            .field("user", &self.shared.user)
+            .field("session", &self.shared.session)
+            .field("working_dir", &self.shared.working_dir)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a tool is given beside its arguments.
+#[derive(Clone, Debug)]
+pub struct ToolContext {
+    run: RunContext,
+    call_id: String,
+    cancel: CancellationToken,
+}
+
+impl ToolContext {
+    /// The context of one call.
+    pub fn new(run: RunContext, call_id: impl Into<String>) -> Self {
+        let cancel = run.cancellation().child_token();
+        Self { run, call_id: call_id.into(), cancel }
+    }
+
+    /// A context outside any run, for calling a tool by hand.
+    pub fn detached() -> Self {
+        Self::new(RunContext::detached(Caller::default()), "")
+    }
+
+    /// The run.
+    pub fn run(&self) -> &RunContext {
+        &self.run
+    }
+
+    /// The call's id.
+    pub fn call_id(&self) -> &str {
+        &self.call_id
+    }
+
+    /// Fires when the call should end.
+    pub fn cancellation(&self) -> &CancellationToken {
+        &self.cancel
+    }
+
+    /// Tells how the call is getting on. For people; the model does not see it.
+    pub fn progress(&self, text: impl Into<String>) {
+        self.run.emit(Event::ToolProgress { id: self.call_id.clone(), text: text.into() });
+    }
+}
+
+/// A map from a type to one value of it.
+#[derive(Clone, Default)]
+pub struct Attributes(Arc<Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>>);
+
+impl Attributes {
+    /// Puts a value in, and gives back the one that was there.
+    pub fn insert<T: Any + Send + Sync>(&self, value: T) -> Option<Arc<T>> {
+        let old = self.lock().insert(TypeId::of::<T>(), Arc::new(value));
+        old.and_then(|old| old.downcast().ok())
+    }
+
+    /// The value of this type.
+    pub fn get<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        self.lock().get(&TypeId::of::<T>()).cloned().and_then(|value| value.downcast().ok())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<TypeId, Arc<dyn Any + Send + Sync>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Attributes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Attributes({})", self.lock().len())
+    }
+}
+
+/// The queue between a run and its handle.
+///
+/// The handle drives the run, so the queue holds only what one poll of the run produced; tools on
+/// other threads wake the handle.
+#[derive(Clone)]
+pub(crate) struct EventSink(Option<Arc<Queue>>);
+
+struct Queue {
+    events: Mutex<VecDeque<Event>>,
+    waker: AtomicWaker,
+}
+
+impl EventSink {
+    pub(crate) fn open() -> Self {
+        Self(Some(Arc::new(Queue { events: Mutex::default(), waker: AtomicWaker::new() })))
+    }
+
+    pub(crate) fn closed() -> Self {
+        Self(None)
+    }
+
+    pub(crate) fn push(&self, event: Event) {
+        if let Some(queue) = &self.0 {
+            queue.events.lock().unwrap_or_else(PoisonError::into_inner).push_back(event);
+            queue.waker.wake();
+        }
+    }
+
+    pub(crate) fn pop(&self) -> Option<Event> {
+        let queue = self.0.as_ref()?;
+        queue.events.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    }
+
+    pub(crate) fn register(&self, waker: &std::task::Waker) {
+        if let Some(queue) = &self.0 {
+            queue.waker.register(waker);
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! What a run tells while it goes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::error::ModelError;
+use crate::message::{MessageRef, StopReason};
+use crate::model::ModelId;
+use crate::outcome::{RunOutcome, ToolOutcome};
+use crate::usage::Usage;
+
+/// One event of a run. As JSON, an object with a `type` in snake case.
+///
+/// The first is [`Event::RunStart`], the last is [`Event::RunEnd`]. Deltas are provisional: an
+/// [`Event::AttemptDiscarded`] takes back all of its turn that came before it.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Event {
+    /// The run began.
+    RunStart {
+        /// The run's id.
+        run: String,
+        /// The session's id, if there is one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        session: Option<String>,
+        /// The model that it begins with.
+        model: ModelId,
+    },
+    /// A message of the user's side entered the conversation: the prompt, or a queued one.
+    UserMessage {
+        /// The message.
+        message: MessageRef,
+        /// Where it came from.
+        source: MessageSource,
+    },
+    /// A turn began.
+    TurnStart {
+        /// The turn's number, from 1.
+        turn: u32,
+    },
+    /// More of the reply's text.
+    TextDelta(Delta),
+    /// More of the reply's thinking.
+    ThinkingDelta(Delta),
+    /// A call is being written; its arguments follow in [`Event::ToolStart`] when it is whole.
+    ToolCallDelta {
+        /// The call's id, as far as the provider gave one.
+        id: String,
+        /// The tool's name.
+        name: String,
+    },
+    /// What was shown of this turn does not count: the request failed and may be made again.
+    AttemptDiscarded {
+        /// The turn's number.
+        turn: u32,
+        /// The attempt's number, from 1.
+        attempt: u32,
+        /// Why.
+        #[serde(serialize_with = "as_text")]
+        error: Box<ModelError>,
+        /// The error's kind, as a word.
+        kind: &'static str,
+        /// How long the loop waits before the next attempt; `None`: there is none.
+        #[serde(serialize_with = "as_millis", rename = "retry_in_ms")]
+        retry_in: Option<Duration>,
+    },
+    /// The reply is whole and part of the conversation.
+    Reply {
+        /// The turn's number.
+        turn: u32,
+        /// The reply.
+        message: MessageRef,
+    },
+    /// A call starts.
+    ToolStart {
+        /// The call's id.
+        id: String,
+        /// The tool's name.
+        name: String,
+        /// The arguments in their advertised shape; `null` when they could not be read.
+        arguments: Arc<serde_json::Value>,
+    },
+    /// A call tells how it is getting on.
+    ToolProgress {
+        /// The call's id.
+        id: String,
+        /// What it says.
+        text: String,
+    },
+    /// A call ended.
+    ToolEnd {
+        /// The call's id.
+        id: String,
+        /// The tool's name.
+        name: String,
+        /// How it ended.
+        outcome: Arc<ToolOutcome>,
+        /// How long it took.
+        #[serde(serialize_with = "as_millis_float", rename = "elapsed_ms")]
+        elapsed: Duration,
+    },
+    /// A turn ended.
+    TurnEnd {
+        /// The turn's number.
+        turn: u32,
+        /// Why the model stopped.
+        stop: StopReason,
+        /// What the provider reported for the turn's reply.
+        usage: Option<Usage>,
+    },
+    /// Something that a person should know and that changes nothing.
+    Warning {
+        /// What.
+        message: String,
+    },
+    /// The run ended.
+    RunEnd(RunEnd),
+}
+
+/// Where a user's message came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum MessageSource {
+    /// The input of the run.
+    Prompt,
+    /// The steering queue.
+    Steer,
+    /// The follow-up queue.
+    FollowUp,
+    /// A middleware, after a turn.
+    Middleware,
+}
+
+/// A piece of text. Displays as the text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Delta {
+    /// The text.
+    pub text: String,
+}
+
+impl std::fmt::Display for Delta {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// How the run ended. As JSON:
+/// `{"run":…, "outcome":"finished", "stop_reason":…, "answer":…, "usage":…, "cost":…, …}`.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct RunEnd {
+    /// The run's id.
+    pub run: String,
+    /// `finished`, `limit`, `stopped`, `cancelled`, `failed`.
+    pub outcome: &'static str,
+    /// The model's last stop reason; `null` unless the run finished.
+    pub stop_reason: Option<StopReason>,
+    /// What ended it; `null` if it finished.
+    pub error: Option<RunEndError>,
+    /// The text of the last reply.
+    pub answer: String,
+    /// Turns that were completed.
+    pub turns: u32,
+    /// The sum over all replies that were kept.
+    pub usage: Usage,
+    /// US dollars; `null` when a model's prices are not known.
+    pub cost: Option<f64>,
+    /// The session's id; `null` when the conversation is kept nowhere.
+    pub session: Option<String>,
+}
+
+/// What ended a run that did not finish.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct RunEndError {
+    /// The kind, as a word.
+    pub kind: String,
+    /// What happened, in one line.
+    pub message: String,
+}
+
+impl RunEnd {
+    /// The event for an outcome.
+    pub fn new(outcome: &RunOutcome, session: Option<String>) -> Self {
+        use crate::outcome::RunStatus;
+        let (stop_reason, error) = match &outcome.status {
+            RunStatus::Finished(stop) => (Some(stop.clone()), None),
+            RunStatus::Limit(limit) => {
+                (None, Some(RunEndError { kind: limit.word().to_owned(), message: limit.to_string() }))
+            }
+            RunStatus::Stopped { by, reason } => (
+                None,
+                Some(RunEndError {
+                    kind: "stopped".to_owned(),
+                    message: format!("stopped by {by}: {reason}"),
+                }),
+            ),
+            RunStatus::Cancelled => (
+                None,
+                Some(RunEndError {
+                    kind: "cancelled".to_owned(),
+                    message: "the run was cancelled".to_owned(),
+                }),
+            ),
+            RunStatus::Failed(error) => {
+                (None, Some(RunEndError { kind: error.word().to_owned(), message: error.to_string() }))
+            }
+        };
+        Self {
+            run: outcome.run_id.clone(),
+            outcome: outcome.status.word(),
+            stop_reason,
+            error,
+            answer: outcome.answer(),
+            turns: outcome.turns,
+            usage: outcome.usage,
+            cost: outcome.cost,
+            session,
+        }
+    }
+}
+
+fn as_text<S: serde::Serializer>(error: &ModelError, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(error)
+}
+
+#[expect(clippy::ref_option, reason = "serde's `serialize_with` passes the field by reference")]
+fn as_millis<S: serde::Serializer>(
+    duration: &Option<Duration>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match duration {
+        Some(duration) => serializer.serialize_u64(duration.as_millis() as u64),
+        None => serializer.serialize_none(),
+    }
+}
+
+fn as_millis_float<S: serde::Serializer>(
+    duration: &Duration,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64((duration.as_secs_f64() * 1e6).round() / 1e3)
+}
