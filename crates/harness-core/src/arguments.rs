@@ -21,11 +21,16 @@ pub(crate) fn schema_of<T: JsonSchema>() -> Value {
         settings.meta_schema = None;
         settings.inline_subschemas = true;
     });
-    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    let mut schema = settings
+        .into_generator()
+        .into_root_schema_for::<T>()
+        .to_value();
     if let Some(object) = schema.as_object_mut() {
         object.remove("title");
         object.entry("type").or_insert_with(|| "object".into());
-        object.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+        object
+            .entry("properties")
+            .or_insert_with(|| Value::Object(Map::new()));
     }
     simplify(&mut schema);
     schema
@@ -36,13 +41,26 @@ pub(crate) fn schema_of<T: JsonSchema>() -> Value {
 fn simplify(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
-            let rust_format = object.get("format").and_then(Value::as_str).is_some_and(|format| {
-                matches!(
-                    format,
-                    "uint" | "int" | "uint8" | "uint16" | "uint32" | "uint64" | "int8" | "int16"
-                        | "int32" | "int64" | "float" | "double"
-                )
-            });
+            let rust_format = object
+                .get("format")
+                .and_then(Value::as_str)
+                .is_some_and(|format| {
+                    matches!(
+                        format,
+                        "uint"
+                            | "int"
+                            | "uint8"
+                            | "uint16"
+                            | "uint32"
+                            | "uint64"
+                            | "int8"
+                            | "int16"
+                            | "int32"
+                            | "int64"
+                            | "float"
+                            | "double"
+                    )
+                });
             if rust_format {
                 object.remove("format");
             }
@@ -194,7 +212,10 @@ pub(crate) fn validate(
     if validator.is_valid(arguments) {
         return Ok(());
     }
-    let mut text = format!("The arguments do not fit `{}`. Nothing was executed.\n", spec.name);
+    let mut text = format!(
+        "The arguments do not fit `{}`. Nothing was executed.\n",
+        spec.name
+    );
     let mut errors = validator.iter_errors(arguments);
     for error in errors.by_ref().take(MAX_PROBLEMS) {
         let pointer = error.instance_path().to_string();
@@ -222,9 +243,20 @@ fn parameters_line(schema: &Value) -> String {
     };
     let mut parts = Vec::with_capacity(properties.len());
     for (name, property) in properties {
-        let kind = property.get("type").and_then(Value::as_str).unwrap_or("any");
-        let mark = if required.contains(&name.as_str()) { ", required" } else { "" };
+        let kind = property
+            .get("type")
+            .and_then(Value::as_str)
+            .unwrap_or("any");
+        let mark = if required.contains(&name.as_str()) {
+            ", required"
+        } else {
+            ""
+        };
         parts.push(format!("{name} ({kind}{mark})"));
     }
-    if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
+    if parts.is_empty() {
+        "none".to_owned()
+    } else {
+        parts.join(", ")
+    }
 }

@@ -22,7 +22,9 @@ pub struct SystemClock;
 #[async_trait]
 impl Clock for SystemClock {
     fn now(&self) -> Duration {
-        SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+        SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default()
     }
 
     async fn sleep(&self, duration: Duration) {

@@ -60,7 +60,12 @@ impl RunContext {
         sink: EventSink,
         cancel: CancellationToken,
     ) -> Self {
-        let Caller { user, session, working_dir, attributes } = caller;
+        let Caller {
+            user,
+            session,
+            working_dir,
+            attributes,
+        } = caller;
         Self {
             shared: Arc::new(Shared {
                 run_id,
@@ -145,13 +150,22 @@ impl RunContext {
     ///
     /// A middleware passes the result to `next` to filter what the inner layers stream.
     pub fn tapped(&self, tap: impl Fn(Event) -> Option<Event> + Send + Sync + 'static) -> Self {
-        let taps = Taps { tap: Box::new(tap), outer: self.taps.clone() };
-        Self { taps: Some(Arc::new(taps)), ..self.clone() }
+        let taps = Taps {
+            tap: Box::new(tap),
+            outer: self.taps.clone(),
+        };
+        Self {
+            taps: Some(Arc::new(taps)),
+            ..self.clone()
+        }
     }
 
     /// This context, with another cancellation. Make it a child of [`cancellation`](Self::cancellation).
     pub fn with_cancellation(&self, cancel: CancellationToken) -> Self {
-        Self { cancel, ..self.clone() }
+        Self {
+            cancel,
+            ..self.clone()
+        }
     }
 }
 
@@ -178,7 +192,11 @@ impl ToolContext {
     /// The context of one call.
     pub fn new(run: RunContext, call_id: impl Into<String>) -> Self {
         let cancel = run.cancellation().child_token();
-        Self { run, call_id: call_id.into(), cancel }
+        Self {
+            run,
+            call_id: call_id.into(),
+            cancel,
+        }
     }
 
     /// A context outside any run, for calling a tool by hand.
@@ -203,7 +221,10 @@ impl ToolContext {
 
     /// Tells how the call is getting on. For people; the model does not see it.
     pub fn progress(&self, text: impl Into<String>) {
-        self.run.emit(Event::ToolProgress { id: self.call_id.clone(), text: text.into() });
+        self.run.emit(Event::ToolProgress {
+            id: self.call_id.clone(),
+            text: text.into(),
+        });
     }
 }
 
@@ -220,7 +241,10 @@ impl Attributes {
 
     /// The value of this type.
     pub fn get<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
-        self.lock().get(&TypeId::of::<T>()).cloned().and_then(|value| value.downcast().ok())
+        self.lock()
+            .get(&TypeId::of::<T>())
+            .cloned()
+            .and_then(|value| value.downcast().ok())
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<TypeId, Arc<dyn Any + Send + Sync>>> {
@@ -248,7 +272,10 @@ struct Queue {
 
 impl EventSink {
     pub(crate) fn open() -> Self {
-        Self(Some(Arc::new(Queue { events: Mutex::default(), waker: AtomicWaker::new() })))
+        Self(Some(Arc::new(Queue {
+            events: Mutex::default(),
+            waker: AtomicWaker::new(),
+        })))
     }
 
     pub(crate) fn closed() -> Self {
@@ -257,14 +284,22 @@ impl EventSink {
 
     pub(crate) fn push(&self, event: Event) {
         if let Some(queue) = &self.0 {
-            queue.events.lock().unwrap_or_else(PoisonError::into_inner).push_back(event);
+            queue
+                .events
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push_back(event);
             queue.waker.wake();
         }
     }
 
     pub(crate) fn pop(&self) -> Option<Event> {
         let queue = self.0.as_ref()?;
-        queue.events.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+        queue
+            .events
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop_front()
     }
 
     pub(crate) fn register(&self, waker: &std::task::Waker) {

@@ -57,7 +57,11 @@ pub enum Error {
 }
 
 fn attempts_note(attempts: u32) -> String {
-    if attempts > 1 { format!(" (after {attempts} attempts)") } else { String::new() }
+    if attempts > 1 {
+        format!(" (after {attempts} attempts)")
+    } else {
+        String::new()
+    }
 }
 
 impl Error {
@@ -299,7 +303,10 @@ impl RunError {
             RunStatus::Failed(error) => error.clone(),
             other => Error::Config(format!("the run ended as `{}`", other.word())),
         };
-        Self { error, outcome: Box::new(outcome) }
+        Self {
+            error,
+            outcome: Box::new(outcome),
+        }
     }
 
     /// The reason.

@@ -189,9 +189,13 @@ impl RunEnd {
         use crate::outcome::RunStatus;
         let (stop_reason, error) = match &outcome.status {
             RunStatus::Finished(stop) => (Some(stop.clone()), None),
-            RunStatus::Limit(limit) => {
-                (None, Some(RunEndError { kind: limit.word().to_owned(), message: limit.to_string() }))
-            }
+            RunStatus::Limit(limit) => (
+                None,
+                Some(RunEndError {
+                    kind: limit.word().to_owned(),
+                    message: limit.to_string(),
+                }),
+            ),
             RunStatus::Stopped { by, reason } => (
                 None,
                 Some(RunEndError {
@@ -206,9 +210,13 @@ impl RunEnd {
                     message: "the run was cancelled".to_owned(),
                 }),
             ),
-            RunStatus::Failed(error) => {
-                (None, Some(RunEndError { kind: error.word().to_owned(), message: error.to_string() }))
-            }
+            RunStatus::Failed(error) => (
+                None,
+                Some(RunEndError {
+                    kind: error.word().to_owned(),
+                    message: error.to_string(),
+                }),
+            ),
         };
         Self {
             run: outcome.run_id.clone(),
@@ -228,7 +236,10 @@ fn as_text<S: serde::Serializer>(error: &ModelError, serializer: S) -> Result<S:
     serializer.collect_str(error)
 }
 
-#[expect(clippy::ref_option, reason = "serde's `serialize_with` passes the field by reference")]
+#[expect(
+    clippy::ref_option,
+    reason = "serde's `serialize_with` passes the field by reference"
+)]
 fn as_millis<S: serde::Serializer>(
     duration: &Option<Duration>,
     serializer: S,

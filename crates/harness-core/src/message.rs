@@ -36,12 +36,16 @@ impl Message {
     pub fn approximate_bytes(&self) -> usize {
         match self {
             Self::User(user) => user.content.iter().map(UserPart::approximate_bytes).sum(),
-            Self::Assistant(reply) => {
-                reply.content.iter().map(AssistantPart::approximate_bytes).sum()
-            }
-            Self::ToolResults(results) => {
-                results.results.iter().map(|r| r.outcome.approximate_bytes() + 32).sum()
-            }
+            Self::Assistant(reply) => reply
+                .content
+                .iter()
+                .map(AssistantPart::approximate_bytes)
+                .sum(),
+            Self::ToolResults(results) => results
+                .results
+                .iter()
+                .map(|r| r.outcome.approximate_bytes() + 32)
+                .sum(),
         }
     }
 }
@@ -56,7 +60,9 @@ pub struct UserMessage {
 impl UserMessage {
     /// A message of one text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { content: vec![UserPart::Text(Text { text: text.into() })] }
+        Self {
+            content: vec![UserPart::Text(Text { text: text.into() })],
+        }
     }
 
     /// Whether there is nothing in it that a model could be sent.
@@ -298,7 +304,10 @@ struct Stored {
 impl MessageRef {
     /// Shares a message.
     pub fn new(message: Message) -> Self {
-        Self(Arc::new(Stored { message, encoded: EncodedSlot::default() }))
+        Self(Arc::new(Stored {
+            message,
+            encoded: EncodedSlot::default(),
+        }))
     }
 
     /// Whether both are the same message in memory.
@@ -310,7 +319,9 @@ impl MessageRef {
     ///
     /// See [`EncodedSlot::get_or_encode`].
     pub fn encoded(&self, key: u64, encode: impl FnOnce(&Message) -> String) -> Arc<str> {
-        self.0.encoded.get_or_encode(key, || encode(&self.0.message))
+        self.0
+            .encoded
+            .get_or_encode(key, || encode(&self.0.message))
     }
 }
 
@@ -379,6 +390,10 @@ impl EncodedSlot {
 
 impl std::fmt::Debug for EncodedSlot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "EncodedSlot({} bytes)", self.0.get().map_or(0, |(_, bytes)| bytes.len()))
+        write!(
+            f,
+            "EncodedSlot({} bytes)",
+            self.0.get().map_or(0, |(_, bytes)| bytes.len())
+        )
     }
 }

@@ -107,7 +107,10 @@ pub enum FailurePolicy {
 /// }
 /// ```
 #[async_trait]
-#[expect(unused_variables, reason = "the defaults name their parameters for the documentation")]
+#[expect(
+    unused_variables,
+    reason = "the defaults name their parameters for the documentation"
+)]
 pub trait Middleware: Send + Sync + 'static {
     /// A name for events, errors and listings.
     fn name(&self) -> &str;
@@ -219,7 +222,10 @@ pub struct RunInput {
 impl RunInput {
     /// A new conversation that starts with one message.
     pub fn prompt(message: impl Into<UserMessage>) -> Self {
-        Self { history: Vec::new(), messages: vec![message.into()] }
+        Self {
+            history: Vec::new(),
+            messages: vec![message.into()],
+        }
     }
 
     /// The conversation so far.
@@ -291,12 +297,18 @@ impl TurnDecision {
 
     /// Stop the run.
     pub fn stop(reason: impl Into<String>) -> Self {
-        Self { stop: Some(reason.into()), ..Self::default() }
+        Self {
+            stop: Some(reason.into()),
+            ..Self::default()
+        }
     }
 
     /// Add a message.
     pub fn message(message: impl Into<UserMessage>) -> Self {
-        Self { messages: vec![message.into()], ..Self::default() }
+        Self {
+            messages: vec![message.into()],
+            ..Self::default()
+        }
     }
 
     /// Another model from the next turn on.

@@ -62,7 +62,10 @@ pub struct ModelId {
 impl ModelId {
     /// A model's id.
     pub fn new(provider: impl Into<String>, name: impl Into<String>) -> Self {
-        Self { provider: provider.into(), name: name.into() }
+        Self {
+            provider: provider.into(),
+            name: name.into(),
+        }
     }
 }
 
@@ -93,7 +96,10 @@ pub struct ModelInfo {
 impl ModelInfo {
     /// A model of which only the name is known.
     pub fn new(id: ModelId) -> Self {
-        Self { id, ..Self::default() }
+        Self {
+            id,
+            ..Self::default()
+        }
     }
 
     /// The level nearest to `wanted` that the model knows: the same, else the next lower, else the
@@ -133,8 +139,15 @@ pub enum ThinkingLevel {
 
 impl ThinkingLevel {
     /// All levels, lowest first.
-    pub const ALL: [Self; 7] =
-        [Self::Off, Self::Minimal, Self::Low, Self::Medium, Self::High, Self::XHigh, Self::Max];
+    pub const ALL: [Self; 7] = [
+        Self::Off,
+        Self::Minimal,
+        Self::Low,
+        Self::Medium,
+        Self::High,
+        Self::XHigh,
+        Self::Max,
+    ];
 
     /// The level's name: `off`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max`.
     pub fn as_str(self) -> &'static str {
@@ -153,10 +166,13 @@ impl ThinkingLevel {
 impl std::str::FromStr for ThinkingLevel {
     type Err = String;
     fn from_str(name: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|level| level.as_str() == name).ok_or_else(|| {
-            let names = Self::ALL.map(Self::as_str).join(", ");
-            format!("unknown thinking level `{name}`; the levels are {names}")
-        })
+        Self::ALL
+            .into_iter()
+            .find(|level| level.as_str() == name)
+            .ok_or_else(|| {
+                let names = Self::ALL.map(Self::as_str).join(", ");
+                format!("unknown thinking level `{name}`; the levels are {names}")
+            })
     }
 }
 

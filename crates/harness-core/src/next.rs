@@ -29,7 +29,11 @@ impl Chains {
         // Stable, so ties keep the order of registration.
         middlewares.sort_by_key(|middleware| std::cmp::Reverse(middleware.order()));
         let with = |hook: HookSet| -> Arc<[Arc<dyn Middleware>]> {
-            middlewares.iter().filter(|m| m.hooks().contains(hook)).cloned().collect()
+            middlewares
+                .iter()
+                .filter(|m| m.hooks().contains(hook))
+                .cloned()
+                .collect()
         };
         Self {
             system_prompt: with(HookSet::SYSTEM_PROMPT),

@@ -51,9 +51,17 @@ impl ToolOutcome {
         let text = |text: String| vec![OutputPart::Text(Text { text })];
         match self {
             Self::Done(output) | Self::Failed(output) => {
-                let parts: Vec<OutputPart> =
-                    output.parts.iter().filter(|part| !part.is_blank()).cloned().collect();
-                if parts.is_empty() { text("(no output)".to_owned()) } else { parts }
+                let parts: Vec<OutputPart> = output
+                    .parts
+                    .iter()
+                    .filter(|part| !part.is_blank())
+                    .cloned()
+                    .collect();
+                if parts.is_empty() {
+                    text("(no output)".to_owned())
+                } else {
+                    parts
+                }
             }
             Self::Denied { by, reason } => text(format!("Denied by {by}: {reason}")),
             Self::Cancelled => text("Cancelled before it ended; its effect is unknown.".to_owned()),
@@ -108,7 +116,10 @@ pub struct ToolOutput {
 impl ToolOutput {
     /// One text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { parts: vec![OutputPart::Text(Text { text: text.into() })], details: None }
+        Self {
+            parts: vec![OutputPart::Text(Text { text: text.into() })],
+            details: None,
+        }
     }
 
     /// Adds a picture.

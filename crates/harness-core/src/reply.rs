@@ -52,14 +52,20 @@ impl ReplyBuilder {
                 match self.part(block) {
                     Some(AssistantPart::Text(text)) => text.text.push_str(&delta),
                     Some(_) => return Err(mixed(block)),
-                    None => self.parts.push((block, AssistantPart::Text(Text { text: delta }))),
+                    None => self
+                        .parts
+                        .push((block, AssistantPart::Text(Text { text: delta }))),
                 }
             }
             ModelEvent::Thinking { block, delta } => {
                 self.grow(delta.len())?;
                 self.thinking(block)?.text.push_str(&delta);
             }
-            ModelEvent::ThinkingSignature { block, signature, redacted } => {
+            ModelEvent::ThinkingSignature {
+                block,
+                signature,
+                redacted,
+            } => {
                 self.grow(signature.len())?;
                 let thinking = self.thinking(block)?;
                 thinking.signature = Some(signature);
@@ -70,7 +76,11 @@ impl ReplyBuilder {
                 if self.part(block).is_some() {
                     return Err(mixed(block));
                 }
-                let call = ToolCall { id, name, arguments: String::new() };
+                let call = ToolCall {
+                    id,
+                    name,
+                    arguments: String::new(),
+                };
                 self.parts.push((block, AssistantPart::ToolCall(call)));
             }
             ModelEvent::ToolArguments { block, delta } => {
@@ -133,19 +143,26 @@ impl ReplyBuilder {
     fn grow(&mut self, bytes: usize) -> Result<(), ModelError> {
         self.bytes = self.bytes.saturating_add(bytes);
         if self.bytes > self.max_bytes {
-            return Err(ModelError::ReplyTooLarge { max_bytes: self.max_bytes });
+            return Err(ModelError::ReplyTooLarge {
+                max_bytes: self.max_bytes,
+            });
         }
         Ok(())
     }
 
     fn part(&mut self, block: u32) -> Option<&mut AssistantPart> {
         // Almost always the last one: streams write part after part.
-        self.parts.iter_mut().rev().find(|(number, _)| *number == block).map(|(_, part)| part)
+        self.parts
+            .iter_mut()
+            .rev()
+            .find(|(number, _)| *number == block)
+            .map(|(_, part)| part)
     }
 
     fn thinking(&mut self, block: u32) -> Result<&mut Thinking, ModelError> {
         if self.part(block).is_none() {
-            self.parts.push((block, AssistantPart::Thinking(Thinking::default())));
+            self.parts
+                .push((block, AssistantPart::Thinking(Thinking::default())));
         }
         match self.part(block) {
             Some(AssistantPart::Thinking(thinking)) => Ok(thinking),
@@ -155,5 +172,7 @@ impl ReplyBuilder {
 }
 
 fn mixed(block: u32) -> ModelError {
-    ModelError::StreamInvalid { message: format!("part {block} of the reply changed its kind") }
+    ModelError::StreamInvalid {
+        message: format!("part {block} of the reply changed its kind"),
+    }
 }

@@ -79,8 +79,16 @@ impl SystemPrompt {
     }
 
     fn put(mut self, name: String, text: Arc<str>, author: String, volatile: bool) -> Self {
-        let section = Section { name, text, author, volatile };
-        let place = self.sections.iter().position(|other| other.name == section.name);
+        let section = Section {
+            name,
+            text,
+            author,
+            volatile,
+        };
+        let place = self
+            .sections
+            .iter()
+            .position(|other| other.name == section.name);
         match place {
             Some(place) if self.sections[place].volatile == volatile => {
                 self.sections[place] = section;
@@ -92,7 +100,10 @@ impl SystemPrompt {
                 let end = if volatile {
                     self.sections.len()
                 } else {
-                    self.sections.iter().position(|other| other.volatile).unwrap_or(self.sections.len())
+                    self.sections
+                        .iter()
+                        .position(|other| other.volatile)
+                        .unwrap_or(self.sections.len())
                 };
                 self.sections.insert(end, section);
             }

@@ -139,7 +139,11 @@ impl ToolSpecs {
             .iter()
             .map(|spec| spec.name.len() + spec.description.len() + json_len(&spec.parameters))
             .sum();
-        Self { specs, bytes, encoded: EncodedSlot::default() }
+        Self {
+            specs,
+            bytes,
+            encoded: EncodedSlot::default(),
+        }
     }
 
     /// The specs.
@@ -274,7 +278,11 @@ impl ToolRef {
     }
 
     fn from_parts(spec: ToolSpec, tool: Box<dyn ErasedTool>) -> Self {
-        Self(Arc::new(Ready { spec: Arc::new(spec), validator: OnceLock::new(), tool }))
+        Self(Arc::new(Ready {
+            spec: Arc::new(spec),
+            validator: OnceLock::new(),
+            tool,
+        }))
     }
 
     /// What the model is told of it.
@@ -292,8 +300,10 @@ impl ToolRef {
 
     /// What is wrong with prepared arguments, in words that a model can act on.
     pub fn validate(&self, arguments: &Value) -> Result<(), String> {
-        let compiled =
-            self.0.validator.get_or_init(|| arguments::compile(&self.0.spec.parameters));
+        let compiled = self
+            .0
+            .validator
+            .get_or_init(|| arguments::compile(&self.0.spec.parameters));
         match compiled {
             Ok(validator) => arguments::validate(validator, &self.0.spec, arguments),
             Err(problem) => Err(format!(
@@ -306,16 +316,17 @@ impl ToolRef {
     /// Prepares, validates and runs a call outside any run, as a slash command or a test does.
     pub async fn call(&self, cx: &ToolContext, arguments: Value) -> ToolOutcome {
         let arguments = self.prepare(arguments);
-        match self.call_prepared(cx, arguments).await {
+        if let Err(problem) = self.validate(&arguments) {
+            return ToolOutcome::failed(problem);
+        }
+        match self.call_valid(cx, arguments).await {
             Called::Outcome(outcome) => outcome,
             Called::Fatal(message) => ToolOutcome::failed(message),
         }
     }
 
-    pub(crate) async fn call_prepared(&self, cx: &ToolContext, arguments: Value) -> Called {
-        if let Err(problem) = self.validate(&arguments) {
-            return Called::Outcome(ToolOutcome::failed(problem));
-        }
+    /// Runs a call whose arguments were found valid.
+    pub(crate) async fn call_valid(&self, cx: &ToolContext, arguments: Value) -> Called {
         Called::from(self.0.tool.call(cx, arguments).await)
     }
 }
@@ -362,10 +373,7 @@ impl DynamicTool {
         name: impl Into<String>,
         description: impl Into<String>,
         parameters: Value,
-        handler: impl for<'a> Fn(
-            &'a ToolContext,
-            Value,
-        ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>
+        handler: impl for<'a> Fn(&'a ToolContext, Value) -> BoxFuture<'a, Result<ToolOutput, ToolError>>
         + Send
         + Sync
         + 'static,
@@ -377,7 +385,10 @@ impl DynamicTool {
             execution: Execution::default(),
             replay: Replay::default(),
         };
-        Self { spec, handler: Box::new(handler) }
+        Self {
+            spec,
+            handler: Box::new(handler),
+        }
     }
 
     /// Whether it may run beside other calls of its batch.
@@ -417,6 +428,8 @@ impl From<DynamicTool> for ToolRef {
 
 impl std::fmt::Debug for DynamicTool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("DynamicTool").field("spec", &self.spec).finish_non_exhaustive()
+        f.debug_struct("DynamicTool")
+            .field("spec", &self.spec)
+            .finish_non_exhaustive()
     }
 }

@@ -31,8 +31,12 @@ impl Usage {
     pub fn add(&mut self, other: &Self) {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
-        self.cache_read_tokens = self.cache_read_tokens.saturating_add(other.cache_read_tokens);
-        self.cache_write_tokens = self.cache_write_tokens.saturating_add(other.cache_write_tokens);
+        self.cache_read_tokens = self
+            .cache_read_tokens
+            .saturating_add(other.cache_read_tokens);
+        self.cache_write_tokens = self
+            .cache_write_tokens
+            .saturating_add(other.cache_write_tokens);
         self.reasoning_tokens = self.reasoning_tokens.saturating_add(other.reasoning_tokens);
     }
 }
@@ -54,7 +58,9 @@ pub struct Prices {
 impl Prices {
     /// The cost of `usage` in US dollars.
     pub fn cost(&self, usage: &Usage) -> f64 {
-        let cached = usage.cache_read_tokens.saturating_add(usage.cache_write_tokens);
+        let cached = usage
+            .cache_read_tokens
+            .saturating_add(usage.cache_write_tokens);
         let fresh = usage.input_tokens.saturating_sub(cached);
         let dollars = fresh as f64 * self.input
             + usage.cache_read_tokens as f64 * self.cache_read.unwrap_or(self.input)
@@ -70,8 +76,12 @@ mod tests {
 
     #[test]
     fn cost_counts_each_token_once() {
-        let prices =
-            Prices { input: 2.0, output: 10.0, cache_read: Some(0.5), cache_write: Some(4.0) };
+        let prices = Prices {
+            input: 2.0,
+            output: 10.0,
+            cache_read: Some(0.5),
+            cache_write: Some(4.0),
+        };
         let usage = Usage {
             input_tokens: 1_000_000,
             output_tokens: 100_000,

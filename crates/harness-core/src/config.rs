@@ -1,0 +1,300 @@
+//! Everything that a run needs and that does not change while it goes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::clock::{Clock, Entropy, SystemClock, SystemEntropy};
+use crate::error::Error;
+use crate::journal::{Journal, NoJournal};
+use crate::limits::Limits;
+use crate::middleware::Middleware;
+use crate::model::{Model, ThinkingLevel};
+use crate::next::Chains;
+use crate::queue::QueueMode;
+use crate::retry::RetryPolicy;
+use crate::system_prompt::SystemPrompt;
+use crate::tool::{Execution, ToolRef, ToolSpecs};
+
+/// The configuration of runs. Made once by [`LoopConfig::builder`], shared by any number of runs at a
+/// time, cheap to clone.
+#[derive(Clone)]
+pub struct LoopConfig {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) tools: ToolSet,
+    pub(crate) system_prompt: SystemPrompt,
+    pub(crate) chains: Chains,
+    pub(crate) thinking: ThinkingLevel,
+    pub(crate) execution: Execution,
+    pub(crate) limits: Limits,
+    pub(crate) retry: RetryPolicy,
+    pub(crate) queue_mode: QueueMode,
+    pub(crate) max_output_tokens: Option<u64>,
+    pub(crate) temperature: Option<f32>,
+    pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) entropy: Arc<dyn Entropy>,
+}
+
+impl LoopConfig {
+    /// Starts a configuration with the one thing that it cannot do without.
+    pub fn builder(model: Arc<dyn Model>) -> LoopConfigBuilder {
+        LoopConfigBuilder {
+            model,
+            tools: Vec::new(),
+            system_prompt: SystemPrompt::default(),
+            middlewares: Vec::new(),
+            thinking: ThinkingLevel::default(),
+            execution: Execution::default(),
+            limits: Limits::default(),
+            retry: RetryPolicy::default(),
+            queue_mode: QueueMode::default(),
+            max_output_tokens: None,
+            temperature: None,
+            journal: Arc::new(NoJournal),
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(SystemEntropy),
+        }
+    }
+
+    /// The model that runs begin with.
+    pub fn model(&self) -> &Arc<dyn Model> {
+        &self.inner.model
+    }
+
+    /// The tools that runs begin with, in the order in which the model is told of them.
+    pub fn tools(&self) -> &[ToolRef] {
+        &self.inner.tools.tools
+    }
+
+    /// The system prompt before any middleware has seen it.
+    pub fn system_prompt(&self) -> &SystemPrompt {
+        &self.inner.system_prompt
+    }
+
+    /// The middlewares, outermost first.
+    pub fn middlewares(&self) -> &[Arc<dyn Middleware>] {
+        &self.inner.chains.all
+    }
+
+    /// The bounds.
+    pub fn limits(&self) -> &Limits {
+        &self.inner.limits
+    }
+}
+
+impl std::fmt::Debug for LoopConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LoopConfig")
+            .field("model", &self.inner.model.info().id)
+            .field("tools", &self.inner.tools.tools)
+            .field("limits", &self.inner.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Builds a [`LoopConfig`].
+pub struct LoopConfigBuilder {
+    model: Arc<dyn Model>,
+    tools: Vec<ToolRef>,
+    system_prompt: SystemPrompt,
+    middlewares: Vec<Arc<dyn Middleware>>,
+    thinking: ThinkingLevel,
+    execution: Execution,
+    limits: Limits,
+    retry: RetryPolicy,
+    queue_mode: QueueMode,
+    max_output_tokens: Option<u64>,
+    temperature: Option<f32>,
+    journal: Arc<dyn Journal>,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+}
+
+impl LoopConfigBuilder {
+    /// Adds a tool.
+    pub fn tool(mut self, tool: impl Into<ToolRef>) -> Self {
+        self.tools.push(tool.into());
+        self
+    }
+
+    /// Adds tools.
+    pub fn tools(mut self, tools: impl IntoIterator<Item = ToolRef>) -> Self {
+        self.tools.extend(tools);
+        self
+    }
+
+    /// Sets the system prompt that middlewares start from.
+    pub fn system_prompt(mut self, prompt: impl Into<SystemPrompt>) -> Self {
+        self.system_prompt = prompt.into();
+        self
+    }
+
+    /// Adds a middleware.
+    pub fn middleware(self, middleware: impl Middleware) -> Self {
+        self.shared_middleware(Arc::new(middleware))
+    }
+
+    /// Adds a middleware that is shared already.
+    pub fn shared_middleware(mut self, middleware: Arc<dyn Middleware>) -> Self {
+        self.middlewares.push(middleware);
+        self
+    }
+
+    /// How much the model should think; fitted to what it knows.
+    pub fn thinking(mut self, thinking: ThinkingLevel) -> Self {
+        self.thinking = thinking;
+        self
+    }
+
+    /// Whether batches may run in parallel. One sequential tool makes its batch sequential anyway.
+    pub fn execution(mut self, execution: Execution) -> Self {
+        self.execution = execution;
+        self
+    }
+
+    /// Sets the bounds.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Sets how failed requests are retried.
+    pub fn retry(mut self, retry: RetryPolicy) -> Self {
+        self.retry = retry;
+        self
+    }
+
+    /// How many queued messages are delivered at once.
+    pub fn queue_mode(mut self, mode: QueueMode) -> Self {
+        self.queue_mode = mode;
+        self
+    }
+
+    /// The most tokens of one reply; by default what the model allows.
+    pub fn max_output_tokens(mut self, tokens: u64) -> Self {
+        self.max_output_tokens = Some(tokens);
+        self
+    }
+
+    /// The sampling temperature; by default the provider's.
+    pub fn temperature(mut self, temperature: f32) -> Self {
+        self.temperature = Some(temperature);
+        self
+    }
+
+    /// Where the steps of runs are recorded; by default nowhere. One that belongs to a single run is
+    /// given to that run: see [`RunOptions`](crate::RunOptions).
+    pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
+        self.journal = journal;
+        self
+    }
+
+    /// Sets the clock.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Sets where ids and jitter come from.
+    pub fn entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
+        self.entropy = entropy;
+        self
+    }
+
+    /// The configuration, or what is wrong with it: two tools of one name, a name that providers
+    /// refuse, a limit of zero.
+    pub fn build(self) -> Result<LoopConfig, Error> {
+        self.limits.check().map_err(Error::Config)?;
+        let tools = ToolSet::new(self.tools)?;
+        let thinking = self.model.info().nearest_thinking(self.thinking);
+        Ok(LoopConfig {
+            inner: Arc::new(Inner {
+                model: self.model,
+                tools,
+                system_prompt: self.system_prompt,
+                chains: Chains::new(self.middlewares),
+                thinking,
+                execution: self.execution,
+                limits: self.limits,
+                retry: self.retry,
+                queue_mode: self.queue_mode,
+                max_output_tokens: self.max_output_tokens,
+                temperature: self.temperature,
+                journal: self.journal,
+                clock: self.clock,
+                entropy: self.entropy,
+            }),
+        })
+    }
+}
+
+impl std::fmt::Debug for LoopConfigBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LoopConfigBuilder")
+            .field("model", &self.model.info().id)
+            .field("tools", &self.tools)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Tools by name, in a stable order.
+#[derive(Clone)]
+pub(crate) struct ToolSet {
+    pub(crate) tools: Arc<[ToolRef]>,
+    by_name: Arc<HashMap<String, usize>>,
+    pub(crate) specs: Arc<ToolSpecs>,
+}
+
+impl ToolSet {
+    pub(crate) fn new(tools: Vec<ToolRef>) -> Result<Self, Error> {
+        let mut by_name = HashMap::with_capacity(tools.len());
+        for (index, tool) in tools.iter().enumerate() {
+            let name = &tool.spec().name;
+            let sound = (1..=64).contains(&name.len())
+                && name
+                    .bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+            if !sound {
+                return Err(Error::Config(format!(
+                    "`{name}` cannot be a tool's name: providers take 1 to 64 of a-z, A-Z, 0-9, _ and -"
+                )));
+            }
+            if by_name.insert(name.clone(), index).is_some() {
+                return Err(Error::Config(format!("there are two tools named `{name}`")));
+            }
+        }
+        let specs = tools.iter().map(|tool| Arc::clone(tool.spec())).collect();
+        Ok(Self {
+            tools: tools.into(),
+            by_name: Arc::new(by_name),
+            specs: Arc::new(ToolSpecs::new(specs)),
+        })
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&ToolRef> {
+        self.by_name
+            .get(name)
+            .and_then(|index| self.tools.get(*index))
+    }
+
+    /// What to tell a model that asked for a tool which is not there.
+    pub(crate) fn unknown(&self, name: &str) -> String {
+        let names: Vec<&str> = self
+            .tools
+            .iter()
+            .map(|tool| tool.spec().name.as_str())
+            .collect();
+        if names.is_empty() {
+            format!("There is no tool `{name}`; there are no tools at all.")
+        } else {
+            format!(
+                "There is no tool `{name}`. The tools are: {}.",
+                names.join(", ")
+            )
+        }
+    }
+}

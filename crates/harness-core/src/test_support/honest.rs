@@ -1,0 +1,196 @@
+//! Proving that a narrowed set of hooks leaves nothing out.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use futures::future::BoxFuture;
+
+use crate::context::{Caller, RunContext};
+use crate::message::{AssistantMessage, AssistantPart, Message, StopReason, Text};
+use crate::middleware::{ActiveCall, HookSet, Middleware, RunInput, TurnReport};
+use crate::model::{Model, ModelId, ModelRequest, ModelResult};
+use crate::next::{
+    ActingEnd, AgentEnd, ModelEnd, NextActing, NextAgent, NextModel, NextReasoning, NextTool,
+    ReasoningEnd, ToolEnd,
+};
+use crate::outcome::{RunOutcome, RunStatus, ToolOutcome};
+use crate::system_prompt::SystemPrompt;
+use crate::test_support::ScriptedModel;
+use crate::usage::Usage;
+
+/// An innermost layer that counts how often it is reached and answers with something recognisable.
+#[derive(Default)]
+struct Sentinel {
+    reached: AtomicU32,
+}
+
+impl Sentinel {
+    fn reach<'f, T: Send + 'f>(&self, answer: T) -> BoxFuture<'f, T> {
+        self.reached.fetch_add(1, Ordering::Relaxed);
+        Box::pin(std::future::ready(answer))
+    }
+
+    fn take(&self) -> u32 {
+        self.reached.swap(0, Ordering::Relaxed)
+    }
+}
+
+fn reply() -> AssistantMessage {
+    AssistantMessage {
+        content: vec![AssistantPart::Text(Text {
+            text: "sentinel".to_owned(),
+        })],
+        model: ModelId::new("test", "sentinel"),
+        stop: StopReason::EndTurn,
+        usage: None,
+        response_id: None,
+    }
+}
+
+impl AgentEnd for Sentinel {
+    fn run<'f>(&'f self, _: &'f RunContext, input: RunInput) -> BoxFuture<'f, RunOutcome> {
+        let before = input.history.len();
+        let mut history = input.history;
+        history.extend(
+            input
+                .messages
+                .into_iter()
+                .map(|user| Message::User(user).into()),
+        );
+        self.reach(RunOutcome {
+            run_id: "sentinel".to_owned(),
+            status: RunStatus::Finished(StopReason::EndTurn),
+            history,
+            history_before: before,
+            usage: Usage::default(),
+            cost: None,
+            turns: 7,
+            undelivered: Vec::new(),
+        })
+    }
+}
+
+impl ReasoningEnd for Sentinel {
+    fn run<'f>(&'f self, _: &'f RunContext, _: ModelRequest) -> BoxFuture<'f, ModelResult> {
+        self.reach(Ok(reply()))
+    }
+}
+
+impl ModelEnd for Sentinel {
+    fn run<'f>(&'f self, _: &'f RunContext, _: ModelRequest) -> BoxFuture<'f, ModelResult> {
+        self.reach(Ok(reply()))
+    }
+}
+
+impl ActingEnd for Sentinel {
+    fn run<'f>(
+        &'f self,
+        _: &'f RunContext,
+        batch: Vec<ActiveCall>,
+    ) -> BoxFuture<'f, Vec<ToolOutcome>> {
+        let shown = batch
+            .iter()
+            .map(|call| ToolOutcome::done(call.arguments.to_string()));
+        self.reach(shown.collect())
+    }
+}
+
+impl ToolEnd for Sentinel {
+    fn run<'f>(&'f self, _: &'f RunContext, call: ActiveCall) -> BoxFuture<'f, ToolOutcome> {
+        self.reach(ToolOutcome::done(call.arguments.to_string()))
+    }
+}
+
+/// Runs each hook that `middleware` says it does not implement, and panics if one of them does
+/// anything: changes what goes in or comes out, does not pass on, or passes on more than once.
+///
+/// [`Middleware::on_event`] changes nothing by nature, so nothing can be seen of it.
+#[expect(clippy::panic, reason = "an assertion for tests")]
+pub async fn assert_hooks_honest(middleware: impl Middleware) {
+    let declared = middleware.hooks();
+    let name = middleware.name().to_owned();
+    let middleware: Arc<dyn Middleware> = Arc::new(middleware);
+    let chain = [Arc::clone(&middleware)];
+    let cx = RunContext::detached(Caller::default());
+    let end = Sentinel::default();
+    let expect = |hook: HookSet, passed: bool| {
+        if !passed {
+            panic!("the middleware `{name}` implements {hook:?} and does not say so in `hooks`");
+        }
+    };
+    let missing = |hook: HookSet| !declared.contains(hook);
+
+    if missing(HookSet::SYSTEM_PROMPT) {
+        let prompt = SystemPrompt::new("sentinel");
+        let after = middleware.on_system_prompt(&cx, prompt.clone()).await;
+        expect(
+            HookSet::SYSTEM_PROMPT,
+            after.is_ok_and(|after| after == prompt),
+        );
+    }
+    if missing(HookSet::CONTEXT) {
+        let messages = vec![Message::user("sentinel").into()];
+        let after = middleware.on_context(&cx, messages.clone()).await;
+        expect(HookSet::CONTEXT, after.is_ok_and(|after| after == messages));
+    }
+    if missing(HookSet::AGENT) {
+        let outcome = NextAgent::new(&chain, &end)
+            .run(&cx, RunInput::prompt("sentinel"))
+            .await;
+        let same = outcome.history == vec![Message::user("sentinel").into()] && outcome.turns == 7;
+        expect(HookSet::AGENT, same && end.take() == 1);
+    }
+    let model: Arc<dyn Model> = Arc::new(ScriptedModel::new([]));
+    let request = ModelRequest::new(model, vec![Message::user("sentinel").into()]);
+    if missing(HookSet::REASONING) {
+        let result = NextReasoning::new(&chain, &end)
+            .run(&cx, request.clone())
+            .await;
+        expect(HookSet::REASONING, result == Ok(reply()) && end.take() == 1);
+    }
+    if missing(HookSet::MODEL_CALL) {
+        let result = NextModel::new(&chain, &end).run(&cx, request).await;
+        expect(
+            HookSet::MODEL_CALL,
+            result == Ok(reply()) && end.take() == 1,
+        );
+    }
+    let call = ActiveCall {
+        id: "call_1".to_owned(),
+        name: "sentinel".to_owned(),
+        arguments: Arc::new(serde_json::json!({"sentinel": true})),
+        spec: None,
+        problem: None,
+        index: 0,
+    };
+    let shown = ToolOutcome::done(call.arguments.to_string());
+    if missing(HookSet::ACTING) {
+        let outcomes = NextActing::new(&chain, &end)
+            .run(&cx, vec![call.clone()])
+            .await;
+        expect(
+            HookSet::ACTING,
+            outcomes == vec![shown.clone()] && end.take() == 1,
+        );
+    }
+    if missing(HookSet::TOOL_CALL) {
+        let outcome = NextTool::new(&chain, &end).run(&cx, call).await;
+        expect(HookSet::TOOL_CALL, outcome == shown && end.take() == 1);
+    }
+    if missing(HookSet::AFTER_TURN) {
+        let report = TurnReport {
+            turn: 1,
+            reply: Arc::new(reply()),
+            results: None,
+        };
+        let decision = middleware.after_turn(&cx, &report).await;
+        let idle = decision.is_ok_and(|decision| {
+            decision.stop.is_none()
+                && decision.model.is_none()
+                && decision.tools.is_none()
+                && decision.thinking.is_none()
+                && decision.messages.is_empty()
+        });
+        expect(HookSet::AFTER_TURN, idle);
+    }
+}
