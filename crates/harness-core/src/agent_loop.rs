@@ -10,17 +10,17 @@ use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use crate::batch::Batch;
-use crate::config::{LoopConfig, ToolSet};
+use crate::config::{LoopConfig, ToolSet, hook_failed};
 use crate::context::{Caller, EventSink, RunContext};
 use crate::error::{Error, JournalError, ModelError};
 use crate::event::{Event, MessageSource, RunEnd};
 use crate::handle::RunHandle;
-use crate::journal::{Effect, Journal, Record, Step, StepKind};
+use crate::journal::{Effect, Journal, NoJournal, Record, Step, StepKind};
 use crate::message::{
     AssistantMessage, AssistantPart, Message, MessageRef, StopReason, ToolCall, ToolResult,
     ToolResults, UserMessage,
 };
-use crate::middleware::{FailurePolicy, Middleware, RunInput, TurnDecision, TurnReport};
+use crate::middleware::{RunInput, TurnDecision, TurnReport};
 use crate::model::{Model, ModelRequest, ThinkingLevel, ToolChoice};
 use crate::next::{AgentEnd, NextAgent, NextReasoning};
 use crate::outcome::{LimitReached, RunOutcome, RunStatus, ToolOutcome};
@@ -124,6 +124,41 @@ async fn drive(
     outcome.undelivered.extend(queues.close());
     cx.emit(Event::RunEnd(RunEnd::new(&outcome, session)));
     outcome
+}
+
+/// Runs one call outside a run, through the same middlewares as a model's calls.
+///
+/// `arguments` is JSON text. `Err` if the tool ended the call in a way that would end a run.
+pub async fn call_tool(
+    config: &LoopConfig,
+    caller: Caller,
+    tool: &str,
+    arguments: &str,
+    cancellation: CancellationToken,
+) -> Result<ToolOutcome, Error> {
+    let queues = Queues::default();
+    let journal = NoJournal;
+    let engine = Engine { config, journal: &journal, queues: &queues, passes: AtomicU32::new(0) };
+    let cx = RunContext::new(
+        run_id(config.inner.entropy.next()),
+        caller,
+        Arc::clone(&config.inner.clock),
+        Arc::clone(&config.inner.chains.event),
+        EventSink::closed(),
+        cancellation,
+    );
+    let call = ToolCall {
+        id: "call".to_owned(),
+        name: tool.to_owned(),
+        arguments: arguments.to_owned(),
+    };
+    let tools = config.inner.tools.clone();
+    let batch = Batch::new(&engine, "call", tools, &StopReason::ToolCalls, vec![call]);
+    let outcome = batch.run(&cx).await.pop();
+    match batch.error() {
+        Some(error) => Err(error),
+        None => Ok(outcome.unwrap_or(ToolOutcome::Cancelled)),
+    }
 }
 
 fn run_id(random: u64) -> String {
@@ -432,22 +467,12 @@ impl Engine<'_> {
     /// The request of the coming turn.
     async fn request(&self, cx: &RunContext, state: &mut State) -> Result<ModelRequest, Error> {
         let inner = &self.config.inner;
-        let mut prompt = inner.system_prompt.clone();
-        for middleware in &*inner.chains.system_prompt {
-            let before = prompt.clone();
-            match middleware.on_system_prompt(cx, prompt).await {
-                Ok(after) => prompt = after,
-                Err(error) => {
-                    failed(cx, &**middleware, "on_system_prompt", error.0)?;
-                    prompt = before;
-                }
-            }
-        }
+        let prompt = self.config.assemble_system_prompt(cx).await?;
         let mut messages = Arc::clone(&state.messages);
         for middleware in &*inner.chains.context {
             match middleware.on_context(cx, messages.as_ref().clone()).await {
                 Ok(after) => messages = Arc::new(after),
-                Err(error) => failed(cx, &**middleware, "on_context", error.0)?,
+                Err(error) => hook_failed(cx, &**middleware, "on_context", error.0)?,
             }
         }
         let system = state.system(prompt.text());
@@ -478,7 +503,7 @@ impl Engine<'_> {
             let one = match middleware.after_turn(cx, report).await {
                 Ok(one) => one,
                 Err(error) => {
-                    failed(cx, &**middleware, "after_turn", error.0)?;
+                    hook_failed(cx, &**middleware, "after_turn", error.0)?;
                     continue;
                 }
             };
@@ -517,31 +542,6 @@ impl Engine<'_> {
             return Ok(Flow::Continue);
         }
         Ok(Flow::End(RunStatus::Finished(report.reply.stop.clone())))
-    }
-}
-
-/// Passes over a failed hook, or ends the run, as the middleware says.
-fn failed(
-    cx: &RunContext,
-    middleware: &dyn Middleware,
-    hook: &'static str,
-    message: String,
-) -> Result<(), Error> {
-    match middleware.on_failure() {
-        FailurePolicy::FailOpen => {
-            cx.emit(Event::Warning {
-                message: format!(
-                    "{} failed in {hook} and was passed over: {message}",
-                    middleware.name()
-                ),
-            });
-            Ok(())
-        }
-        FailurePolicy::FailClosed => Err(Error::Middleware {
-            middleware: middleware.name().to_owned(),
-            hook,
-            message,
-        }),
     }
 }
 

@@ -4,10 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::clock::{Clock, Entropy, SystemClock, SystemEntropy};
+use crate::context::RunContext;
 use crate::error::Error;
+use crate::event::Event;
 use crate::journal::{Journal, NoJournal};
 use crate::limits::Limits;
-use crate::middleware::Middleware;
+use crate::middleware::{FailurePolicy, Middleware};
 use crate::model::{Model, ThinkingLevel};
 use crate::next::Chains;
 use crate::queue::QueueMode;
@@ -75,6 +77,24 @@ impl LoopConfig {
         &self.inner.system_prompt
     }
 
+    /// The system prompt as the middlewares make it, which is what the model gets.
+    ///
+    /// `Err` if a middleware that must not be passed over failed.
+    pub async fn assemble_system_prompt(&self, cx: &RunContext) -> Result<SystemPrompt, Error> {
+        let mut prompt = self.inner.system_prompt.clone();
+        for middleware in &*self.inner.chains.system_prompt {
+            let before = prompt.clone();
+            match middleware.on_system_prompt(cx, prompt).await {
+                Ok(after) => prompt = after,
+                Err(error) => {
+                    hook_failed(cx, &**middleware, "on_system_prompt", error.0)?;
+                    prompt = before;
+                }
+            }
+        }
+        Ok(prompt)
+    }
+
     /// The middlewares, outermost first.
     pub fn middlewares(&self) -> &[Arc<dyn Middleware>] {
         &self.inner.chains.all
@@ -83,6 +103,26 @@ impl LoopConfig {
     /// The bounds.
     pub fn limits(&self) -> &Limits {
         &self.inner.limits
+    }
+}
+
+/// Passes over a failed hook, or ends the run, as the middleware says.
+pub(crate) fn hook_failed(
+    cx: &RunContext,
+    middleware: &dyn Middleware,
+    hook: &'static str,
+    message: String,
+) -> Result<(), Error> {
+    let name = middleware.name();
+    match middleware.on_failure() {
+        FailurePolicy::FailOpen => {
+            let message = format!("{name} failed in {hook} and was passed over: {message}");
+            cx.emit(Event::Warning { message });
+            Ok(())
+        }
+        FailurePolicy::FailClosed => {
+            Err(Error::Middleware { middleware: name.to_owned(), hook, message })
+        }
     }
 }
 

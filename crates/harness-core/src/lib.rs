@@ -70,7 +70,7 @@ mod tool;
 mod turn;
 mod usage;
 
-pub use agent_loop::{RunOptions, run, run_with};
+pub use agent_loop::{RunOptions, call_tool, run, run_with};
 pub use async_trait::async_trait;
 pub use clock::{Clock, Entropy, SystemClock, SystemEntropy};
 pub use config::{LoopConfig, LoopConfigBuilder};
