@@ -1,0 +1,92 @@
+//! The agent that the command line runs, as a value.
+
+use std::sync::Arc;
+
+use harness_core::{Limits, Model, RetryPolicy, ThinkingLevel};
+use harness_tools::{Workspace, default_tools};
+
+use crate::error::Error;
+use crate::harness::AgentHarness;
+use crate::system_prompt::SystemPromptSource;
+
+/// What [`default_harness`] is made from.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct DefaultOptions {
+    /// The model.
+    pub model: Arc<dyn Model>,
+    /// The folder that the tools work in.
+    pub workspace: Workspace,
+    /// The tools on offer, by name; `None`: all of [`default_tools`].
+    pub tools: Option<Vec<String>>,
+    /// Where the system prompt starts from.
+    pub system_prompt: SystemPromptSource,
+    /// Texts behind the system prompt's own sections.
+    pub append_system_prompt: Vec<String>,
+    /// How much the model should think.
+    pub thinking: ThinkingLevel,
+    /// The bounds of a run.
+    pub limits: Limits,
+    /// How failed requests are retried.
+    pub retry: RetryPolicy,
+}
+
+impl DefaultOptions {
+    /// The defaults, for a model and a folder.
+    pub fn new(model: Arc<dyn Model>, workspace: Workspace) -> Self {
+        Self {
+            model,
+            workspace,
+            tools: None,
+            system_prompt: SystemPromptSource::default(),
+            append_system_prompt: Vec::new(),
+            thinking: ThinkingLevel::default(),
+            limits: Limits::default(),
+            retry: RetryPolicy::default(),
+        }
+    }
+}
+
+impl std::fmt::Debug for DefaultOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DefaultOptions")
+            .field("model", &self.model.info().id)
+            .field("tools", &self.tools)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The default agent: the seven tools in a workspace, and the default system prompt.
+///
+/// `Err` if a tool is asked for that does not exist.
+pub fn default_harness(options: DefaultOptions) -> Result<AgentHarness, Error> {
+    let all = default_tools(&options.workspace);
+    let tools = match &options.tools {
+        None => all,
+        Some(names) => {
+            for name in names {
+                if !all.iter().any(|tool| tool.spec().name == *name) {
+                    let there: Vec<&str> =
+                        all.iter().map(|tool| tool.spec().name.as_str()).collect();
+                    return Err(Error::Config(harness_core::Error::Config(format!(
+                        "there is no tool `{name}`; the tools are {}",
+                        there.join(", ")
+                    ))));
+                }
+            }
+            all.into_iter().filter(|tool| names.contains(&tool.spec().name)).collect()
+        }
+    };
+    let mut builder = AgentHarness::builder()
+        .shared_model(options.model)
+        .tools(tools)
+        .working_dir(options.workspace.root())
+        .system_prompt(options.system_prompt)
+        .thinking(options.thinking)
+        .limits(options.limits)
+        .retry(options.retry);
+    for text in options.append_system_prompt {
+        builder = builder.append_system_prompt(text);
+    }
+    builder.build()
+}

@@ -1,0 +1,16 @@
+//! What can go wrong when an agent is put together.
+
+/// Why an agent could not be put together.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No model was given.
+    #[error("an agent needs a model")]
+    NoModel,
+    /// A configuration that the loop cannot run.
+    #[error(transparent)]
+    Config(#[from] harness_core::Error),
+    /// The system prompt's template could not be rendered.
+    #[error("the system prompt cannot be rendered: {0}")]
+    Prompt(#[from] harness_prompt::Error),
+}

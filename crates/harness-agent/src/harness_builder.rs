@@ -1,0 +1,172 @@
+//! Building an agent from its parts.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use harness_core::{
+    Clock, Entropy, Execution, Journal, Limits, Middleware, Model, QueueMode, RetryPolicy,
+    ThinkingLevel, ToolRef,
+};
+
+use crate::error::Error;
+use crate::harness::AgentHarness;
+use crate::system_prompt::SystemPromptSource;
+
+/// The parts that an agent is built from.
+#[derive(Default)]
+pub(crate) struct Parts {
+    pub(crate) model: Option<Arc<dyn Model>>,
+    pub(crate) tools: Vec<ToolRef>,
+    pub(crate) middlewares: Vec<Arc<dyn Middleware>>,
+    pub(crate) system_prompt: SystemPromptSource,
+    pub(crate) appended: Vec<String>,
+    pub(crate) working_dir: Option<PathBuf>,
+    pub(crate) thinking: ThinkingLevel,
+    pub(crate) execution: Execution,
+    pub(crate) limits: Limits,
+    pub(crate) retry: RetryPolicy,
+    pub(crate) queue_mode: QueueMode,
+    pub(crate) max_output_tokens: Option<u64>,
+    pub(crate) temperature: Option<f32>,
+    pub(crate) journal: Option<Arc<dyn Journal>>,
+    pub(crate) clock: Option<Arc<dyn Clock>>,
+    pub(crate) entropy: Option<Arc<dyn Entropy>>,
+}
+
+/// Builds an [`AgentHarness`]. Only the model is needed.
+#[derive(Default)]
+pub struct AgentHarnessBuilder {
+    parts: Parts,
+}
+
+impl AgentHarnessBuilder {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    /// The model to ask.
+    pub fn model(self, model: impl Model) -> Self {
+        self.shared_model(Arc::new(model))
+    }
+
+    /// The model to ask, if it is shared already.
+    pub fn shared_model(mut self, model: Arc<dyn Model>) -> Self {
+        self.parts.model = Some(model);
+        self
+    }
+
+    /// Adds a tool.
+    pub fn tool(mut self, tool: impl Into<ToolRef>) -> Self {
+        self.parts.tools.push(tool.into());
+        self
+    }
+
+    /// Adds tools.
+    pub fn tools(mut self, tools: impl IntoIterator<Item = ToolRef>) -> Self {
+        self.parts.tools.extend(tools);
+        self
+    }
+
+    /// Adds a middleware. Yours stand outside the built-in ones, in the order of their registration.
+    pub fn middleware(self, middleware: impl Middleware) -> Self {
+        self.shared_middleware(Arc::new(middleware))
+    }
+
+    /// Adds a middleware that is shared already.
+    pub fn shared_middleware(mut self, middleware: Arc<dyn Middleware>) -> Self {
+        self.parts.middlewares.push(middleware);
+        self
+    }
+
+    /// Where the system prompt starts from; by default the built-in template.
+    pub fn system_prompt(mut self, source: SystemPromptSource) -> Self {
+        self.parts.system_prompt = source;
+        self
+    }
+
+    /// Adds a text behind the system prompt's own sections. Can be called more than once.
+    pub fn append_system_prompt(mut self, text: impl Into<String>) -> Self {
+        self.parts.appended.push(text.into());
+        self
+    }
+
+    /// The folder that the agent works in, as the system prompt names it.
+    pub fn working_dir(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.parts.working_dir = Some(folder.into());
+        self
+    }
+
+    /// How much the model should think; fitted to what it knows.
+    pub fn thinking(mut self, thinking: ThinkingLevel) -> Self {
+        self.parts.thinking = thinking;
+        self
+    }
+
+    /// Whether the calls of one turn may run in parallel.
+    pub fn execution(mut self, execution: Execution) -> Self {
+        self.parts.execution = execution;
+        self
+    }
+
+    /// The bounds of a run.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.parts.limits = limits;
+        self
+    }
+
+    /// How failed requests are retried.
+    pub fn retry(mut self, retry: RetryPolicy) -> Self {
+        self.parts.retry = retry;
+        self
+    }
+
+    /// How many queued messages are delivered at once.
+    pub fn queue_mode(mut self, mode: QueueMode) -> Self {
+        self.parts.queue_mode = mode;
+        self
+    }
+
+    /// The most tokens of one reply; by default what the model allows.
+    pub fn max_output_tokens(mut self, tokens: u64) -> Self {
+        self.parts.max_output_tokens = Some(tokens);
+        self
+    }
+
+    /// The sampling temperature; by default the provider's.
+    pub fn temperature(mut self, temperature: f32) -> Self {
+        self.parts.temperature = Some(temperature);
+        self
+    }
+
+    /// Where the steps of runs are recorded; by default nowhere.
+    pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
+        self.parts.journal = Some(journal);
+        self
+    }
+
+    /// The clock; by default the machine's.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.parts.clock = Some(clock);
+        self
+    }
+
+    /// Where ids and jitter come from; by default the machine.
+    pub fn entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
+        self.parts.entropy = Some(entropy);
+        self
+    }
+
+    /// The agent, or what is wrong with its parts.
+    pub fn build(self) -> Result<AgentHarness, Error> {
+        AgentHarness::from_parts(self.parts)
+    }
+}
+
+impl std::fmt::Debug for AgentHarnessBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AgentHarnessBuilder")
+            .field("model", &self.parts.model.as_ref().map(|model| &model.info().id))
+            .field("tools", &self.parts.tools)
+            .finish_non_exhaustive()
+    }
+}

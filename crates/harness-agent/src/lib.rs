@@ -1,0 +1,52 @@
+//! An agent, assembled: prompt, tools, middlewares and bounds.
+//!
+//! The main type is [`AgentHarness`]. Its builder takes the parts; [`AgentHarness::prompt`] runs one
+//! task, and [`AgentHarness::session`] keeps a conversation. Everything that a run needs is put
+//! together in one place, [`AgentHarness::build_loop_config`], and handed to the loop of
+//! `harness-core`; this crate adds no second loop and no second way to call a tool.
+//!
+//! The system prompt starts as the sections of the default template (or a text of your own), passes
+//! through your middlewares, and then through the built-in ones of [`middlewares`]: yours see the bare
+//! prompt first. It is assembled anew before every turn. The price is a little work each turn; the
+//! gain is that what changed counts from the next turn on, without a restart.
+//!
+//! ```
+//! # async fn example(model: impl harness_core::Model) -> Result<(), Box<dyn std::error::Error>> {
+//! use harness_agent::AgentHarness;
+//! use harness_core::Event;
+//!
+//! let agent = AgentHarness::builder().model(model).build()?;
+//! let mut run = agent.prompt("Say hello.");
+//! while let Some(event) = run.next().await {
+//!     if let Event::TextDelta(text) = event {
+//!         print!("{text}");
+//!     }
+//! }
+//! let outcome = run.outcome().await?;
+//! assert_eq!(outcome.answer(), "Hello.");
+//! # Ok(())
+//! # }
+//! # use harness_core::test_support::{Reply, ScriptedModel};
+//! # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+//! # runtime.block_on(example(ScriptedModel::new([Reply::text("Hello.")]))).unwrap();
+//! ```
+
+#[cfg(feature = "tools")]
+mod default_harness;
+mod error;
+mod harness;
+mod harness_builder;
+pub mod middlewares;
+mod session;
+mod system_prompt;
+
+#[cfg(feature = "tools")]
+pub use default_harness::{DefaultOptions, default_harness};
+pub use error::Error;
+pub use harness::{AgentHarness, LoopContext};
+pub use harness_builder::AgentHarnessBuilder;
+pub use harness_core as core;
+#[cfg(feature = "tools")]
+pub use harness_tools::{Workspace, default_tools};
+pub use session::{AgentSession, SessionRun};
+pub use system_prompt::SystemPromptSource;
