@@ -1,0 +1,79 @@
+//! Prompts from templates: strict, bounded, the same bytes for the same values.
+//!
+//! A prompt is code that a model runs, and a template engine made for web pages is a poor compiler
+//! for it. It turns `<` into `&lt;`, a missing variable into nothing, an object into `[object]`, and
+//! two templates that include each other into a stack overflow. This crate keeps the language,
+//! [handlebars](https://handlebarsjs.com), and makes each of these an error that names the template,
+//! the line and the variable, as early as it can be known.
+//!
+//! The main type is [`Templates`], a registry. A [`Template`] declares its [`Parameter`]s; when it is
+//! made, each variable in it is held against them, and when it is registered, its partials are
+//! followed. Rendering then writes text as it is, never reads a value as a template, and stops at
+//! [`Limits`]: output, values and work are bounded, so that a template out of somebody else's
+//! repository can be rendered without trusting it. There are no helpers that read files, and no way to
+//! add one.
+//!
+//! Handlebars does the parsing and the rendering. What it does not check, this crate puts into the
+//! parsed template as elements of its own. The price is that some of the language is refused where it
+//! could not be checked ([`Template`] lists what), and some work in each rendering (the default system
+//! prompt takes about 30 µs). A template is parsed once, and a built-in one when it is first used.
+//!
+//! ```
+//! use harness_prompt::{Error, Parameter, Template, Templates};
+//! use serde_json::json;
+//!
+//! let mut templates = Templates::new();
+//! templates.register(Template::new(
+//!     "review",
+//!     "Review {{branch}}.\n{{#each files}}\n- {{path}}{{#if note}}: {{note}}{{/if}}\n{{/each}}\n",
+//!     vec![
+//!         Parameter::required("branch", "the branch to look at"),
+//!         Parameter::required("files", "the files that changed: a list of `{path, note}`"),
+//!     ],
+//! )?)?;
+//!
+//! let files = json!([{ "path": "src/a.rs", "note": "a < b && {{c}}" }]);
+//! let prompt = templates.render("review", &json!({ "branch": "main", "files": files }))?;
+//! assert_eq!(prompt, "Review main.\n- src/a.rs: a < b && {{c}}\n");
+//!
+//! let files = json!([{ "path": "src/a.rs" }]);
+//! let error = templates.render("review", &json!({ "branch": "main", "files": files })).unwrap_err();
+//! assert_eq!(error.to_string(), "template `review`, line 3: there is no value for `note`");
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! The default system prompt of harness is built in, in named sections that a caller can put into a
+//! prompt of its own, and that a template of the same name replaces:
+//!
+//! ```
+//! use harness_prompt::{SystemPromptValues, ToolHint, default_sections};
+//!
+//! let sections = default_sections(&SystemPromptValues {
+//!     tools: vec![ToolHint { name: "bash".into(), hint: String::new() }],
+//!     working_dir: "/home/ada/project".into(),
+//!     platform: std::env::consts::OS.into(),
+//! })?;
+//! assert_eq!(sections[0].name, "role");
+//! # Ok::<(), harness_prompt::Error>(())
+//! ```
+
+mod analysis;
+mod builtin;
+mod error;
+mod guard;
+mod limits;
+mod nesting;
+mod parameter;
+mod plan;
+mod reach;
+mod system_prompt;
+mod template;
+mod templates;
+mod values;
+
+pub use error::Error;
+pub use limits::{Limits, MAX_ARGUMENTS, MAX_DEPTH, MAX_NESTING, MAX_SOURCE_BYTES};
+pub use parameter::Parameter;
+pub use system_prompt::{SECTIONS, Section, SystemPromptValues, ToolHint, default_sections};
+pub use template::Template;
+pub use templates::Templates;

@@ -1,0 +1,41 @@
+//! What a template may cost.
+
+/// The largest template source, in bytes.
+pub const MAX_SOURCE_BYTES: usize = 256 * 1024;
+
+/// How deep blocks, `else` branches and parentheses may nest in one template, counted together.
+///
+/// The parser and the renderer recurse on nesting, so this is what keeps the stack from overflowing;
+/// it is a constant because a larger value would need a larger stack.
+pub const MAX_NESTING: usize = 32;
+
+/// How deep a template may nest once its partials are put in; see [`MAX_NESTING`].
+pub const MAX_DEPTH: usize = 64;
+
+/// How many arguments one tag may have.
+pub const MAX_ARGUMENTS: usize = 16;
+
+/// What one rendering may cost. The defaults are far above what any prompt needs and far below what
+/// hurts a process; a limit that is hit is an [`Error::Limit`](crate::Error::Limit), never a cut-off
+/// text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Bytes of the rendered text. Default: 4 MiB, about the largest context window there is.
+    pub output_bytes: usize,
+    /// Bytes of the values that are given, with a small charge for each of them. Default: 4 MiB.
+    pub value_bytes: usize,
+    /// Elements that are rendered; an element in a loop counts once for each time around, and more
+    /// where it stands in a partial that is given large values. Default: 1,000,000.
+    pub steps: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            output_bytes: 4 * 1024 * 1024,
+            value_bytes: 4 * 1024 * 1024,
+            steps: 1_000_000,
+        }
+    }
+}
