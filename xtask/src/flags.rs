@@ -1,6 +1,8 @@
 //! The command line of `cargo xtask`. The types are generated from this grammar: a `cmd name`
 //! becomes the variant `XtaskCmd::Name`, which `main.rs` must then handle.
 
+use std::path::PathBuf;
+
 xflags::xflags! {
     /// The checks of this workspace. CI runs `cargo xtask ci` and nothing else.
     cmd xtask {
@@ -35,6 +37,17 @@ xflags::xflags! {
 
         /// Check dependencies: bans, licences, sources, advisories.
         cmd deny {}
+
+        /// Measure the release binary beside a bare client, against a local server.
+        cmd bench {
+            /// Measure this alone; may be given more than once: start, reads, growth, memory,
+            /// burst, prompt, size, version, middleware.
+            repeated --only name: String
+            /// How often to repeat a short run, 40 by default; longer ones are repeated less.
+            optional --rounds number: usize
+            /// Measure this program; by default, `harness` is built and measured.
+            optional --program path: PathBuf
+        }
     }
 }
 

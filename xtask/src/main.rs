@@ -8,6 +8,8 @@
     reason = "a program for a terminal; printing is what it is for"
 )]
 
+#[cfg(unix)]
+mod bench;
 mod ci;
 mod deny;
 mod failure;
@@ -60,5 +62,9 @@ fn dispatch(command: &XtaskCmd) -> Result<ExitCode, Failure> {
         XtaskCmd::Doc(_) => one(Step::Doc),
         XtaskCmd::Features(_) => one(Step::Features),
         XtaskCmd::Deny(_) => one(Step::Deny),
+        #[cfg(unix)]
+        XtaskCmd::Bench(flags) => bench::run(&Workspace::open()?, flags),
+        #[cfg(not(unix))]
+        XtaskCmd::Bench(_) => Err(Failure::new("bench measures on Unix only")),
     }
 }

@@ -1,6 +1,5 @@
 //! The loop: model, tools, model, until there is nothing left to do.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -10,25 +9,22 @@ use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use crate::batch::Batch;
-use crate::config::{LoopConfig, ToolSet, hook_failed};
+use crate::config::{LoopConfig, ToolSet, caught, hook_failed};
 use crate::context::{Caller, EventSink, RunContext};
-use crate::error::{Error, JournalError, ModelError};
+use crate::engine::Engine;
+use crate::error::{Error, MiddlewareError, ModelError};
 use crate::event::{Event, MessageSource, RunEnd};
 use crate::handle::RunHandle;
-use crate::journal::{Effect, Journal, NoJournal, Record, Step, StepKind};
-use crate::message::{
-    AssistantMessage, AssistantPart, Message, MessageRef, StopReason, ToolCall, ToolResult,
-    ToolResults, UserMessage,
-};
+use crate::journal::{Journal, NoJournal, Record};
+use crate::message::{Message, MessageRef, StopReason, ToolCall, UserMessage};
 use crate::middleware::{RunInput, TurnDecision, TurnReport};
-use crate::model::{Model, ModelRequest, ThinkingLevel, ToolChoice};
+use crate::model::{ModelRequest, ToolChoice};
 use crate::next::{AgentEnd, NextAgent, NextReasoning};
 use crate::outcome::{LimitReached, RunOutcome, RunStatus, ToolOutcome};
 use crate::protocol;
-use crate::queue::Queues;
-use crate::repetition::Repetition;
-use crate::turn::Turn;
-use crate::usage::Usage;
+use crate::queue::{QueueMode, Queues};
+use crate::state::State;
+use crate::turn::{Turn, pause};
 
 /// What a run may be given beside its configuration and its input.
 #[derive(Default)]
@@ -104,7 +100,7 @@ async fn drive(
     });
     let (run_id, broken) = match id.await {
         Ok(Record::Id(id)) => (id, None),
-        Ok(_) => (String::new(), Some(engine.foreign("run"))),
+        Ok(_) => (String::new(), Some(Engine::foreign("run"))),
         Err(error) => (String::new(), Some(error)),
     };
     let cx = RunContext::new(run_id.clone(), caller, clock, observers, sink, cancel);
@@ -114,7 +110,11 @@ async fn drive(
         model: config.inner.model.info().id.clone(),
     });
     let mut outcome = match broken {
-        Some(error) => State::new(&config, input.history).end(&cx, RunStatus::Failed(error.into())),
+        Some(error) => {
+            let mut state = State::new(&config, protocol::repair(input.history));
+            state.say(&cx, input.messages, MessageSource::Prompt);
+            state.end(&cx, RunStatus::Failed(error.into()))
+        }
         None => {
             NextAgent::new(&config.inner.chains.agent, &engine)
                 .run(&cx, input)
@@ -138,7 +138,12 @@ pub async fn call_tool(
 ) -> Result<ToolOutcome, Error> {
     let queues = Queues::default();
     let journal = NoJournal;
-    let engine = Engine { config, journal: &journal, queues: &queues, passes: AtomicU32::new(0) };
+    let engine = Engine {
+        config,
+        journal: &journal,
+        queues: &queues,
+        passes: AtomicU32::new(0),
+    };
     let cx = RunContext::new(
         run_id(config.inner.entropy.next()),
         caller,
@@ -165,82 +170,6 @@ fn run_id(random: u64) -> String {
     format!("run_{random:016x}")
 }
 
-/// One run in progress: what all its parts need.
-pub(crate) struct Engine<'a> {
-    pub(crate) config: &'a LoopConfig,
-    journal: &'a dyn Journal,
-    queues: &'a Queues,
-    /// How often the innermost layer ran: a middleware may run it again.
-    passes: AtomicU32,
-}
-
-impl Engine<'_> {
-    /// Passes a step through the journal.
-    pub(crate) async fn step(
-        &self,
-        name: &str,
-        kind: StepKind<'_>,
-        effect: Effect<'_>,
-    ) -> Result<Record, JournalError> {
-        self.journal.run(Step::new(name, kind), effect).await
-    }
-
-    async fn value(
-        &self,
-        name: &str,
-        read: impl FnOnce(&Self) -> Record + Send,
-    ) -> Result<Record, JournalError> {
-        self.step(name, StepKind::Value, async { read(self) }.boxed())
-            .await
-    }
-
-    /// The time, on record.
-    pub(crate) async fn now(&self, name: &str) -> Result<Duration, JournalError> {
-        match self
-            .value(name, |engine| Record::Time(engine.config.inner.clock.now()))
-            .await?
-        {
-            Record::Time(time) => Ok(time),
-            _ => Err(self.foreign(name)),
-        }
-    }
-
-    /// A random number, on record.
-    pub(crate) async fn random(&self, name: &str) -> Result<u64, JournalError> {
-        match self
-            .value(name, |engine| {
-                Record::Random(engine.config.inner.entropy.next())
-            })
-            .await?
-        {
-            Record::Random(random) => Ok(random),
-            _ => Err(self.foreign(name)),
-        }
-    }
-
-    async fn messages(
-        &self,
-        name: &str,
-        take: impl FnOnce(&Queues) -> Vec<UserMessage> + Send,
-    ) -> Result<Vec<UserMessage>, JournalError> {
-        match self
-            .value(name, |engine| Record::Messages(take(engine.queues)))
-            .await?
-        {
-            Record::Messages(messages) => Ok(messages),
-            _ => Err(self.foreign(name)),
-        }
-    }
-
-    /// The error for a record that cannot be the answer to its step.
-    pub(crate) fn foreign(&self, name: &str) -> JournalError {
-        JournalError {
-            step: name.to_owned(),
-            message: "the record is of another kind: it is from another run or version".to_owned(),
-        }
-    }
-}
-
 impl AgentEnd for Engine<'_> {
     fn run<'f>(&'f self, cx: &'f RunContext, input: RunInput) -> BoxFuture<'f, RunOutcome> {
         Box::pin(async move {
@@ -248,6 +177,7 @@ impl AgentEnd for Engine<'_> {
             let prefix = if pass == 0 {
                 String::new()
             } else {
+                self.queues.open();
                 format!("pass{pass}/")
             };
             let mut state = State::new(self.config, protocol::repair(input.history));
@@ -257,6 +187,7 @@ impl AgentEnd for Engine<'_> {
                     error: ModelError::Cancelled,
                     ..
                 }) => RunStatus::Cancelled,
+                Err(error @ Error::Journal(_)) => RunStatus::Failed(error),
                 Err(_) if cx.cancellation().is_cancelled() => RunStatus::Cancelled,
                 Err(error) => RunStatus::Failed(error),
             };
@@ -281,38 +212,52 @@ impl Engine<'_> {
     ) -> Result<RunStatus, Error> {
         state.say(cx, messages, MessageSource::Prompt);
         let started = self.now(&format!("{prefix}start")).await?;
+        let max_time = self.config.inner.limits.max_time;
+        let mode = self.config.inner.queue_mode;
+        // The time that must have come, because a timer said so.
+        let mut least = Duration::ZERO;
         loop {
+            // A turn may have had everything at hand; others want to run too, and see its events.
+            pause().await;
             let number = state.turns + 1;
             let name = |part: &str| format!("{prefix}t{number}/{part}");
-            if cx.cancellation().is_cancelled() {
+            let Some(now) = self.time_or_cancel(cx, &name("time"), least).await? else {
                 return Ok(RunStatus::Cancelled);
-            }
-            let now = self.now(&name("time")).await?;
-            if let Some(limit) = self.limit(state, now.saturating_sub(started)) {
+            };
+            let elapsed = now.saturating_sub(started);
+            if let Some(limit) = self.limit(state, elapsed) {
                 return Ok(RunStatus::Limit(limit));
             }
-            let mode = self.config.inner.queue_mode;
-            let steering = self
-                .messages(&name("steer"), |q| q.take_steering(mode))
-                .await?;
-            state.say(cx, steering, MessageSource::Steer);
+            // One a turn is one a turn, also if the last turn ended with a delivery.
+            let delivered = std::mem::take(&mut state.delivered);
+            if !(delivered && mode == QueueMode::OneAtATime) {
+                let steering = self
+                    .messages(&name("steer"), |queues| queues.take_steering(mode))
+                    .await?;
+                state.say(cx, steering, MessageSource::Steer);
+            }
             if !state.has_something_to_answer() {
                 return Err(Error::EmptyInput);
             }
 
             cx.emit(Event::TurnStart { turn: number });
-            let time_left = self
-                .config
-                .inner
-                .limits
-                .max_time
-                .map(|max| max.saturating_sub(now.saturating_sub(started)));
-            match self
-                .turn(cx, state, &format!("{prefix}t{number}"), time_left)
-                .await?
-            {
-                Flow::Continue => {}
-                Flow::End(status) => return Ok(status),
+            let time_left = max_time.map(|max| max.saturating_sub(elapsed));
+            let turn = format!("{prefix}t{number}");
+            let (result, timed_out) = self.turn(cx, state, &turn, time_left).await;
+            if timed_out {
+                least = started.saturating_add(max_time.unwrap_or_default());
+            }
+            match result {
+                Ok(Flow::Continue) => {}
+                Ok(Flow::End(status)) => return Ok(status),
+                Err(error @ Error::Journal(_)) => return Err(error),
+                Err(error) if max_time.is_some() && (timed_out || is_cancelled(&error)) => {
+                    // By whom the turn was ended is on record, so that a replay tells the same.
+                    let now = self.time_or_cancel(cx, &name("ended"), least).await?;
+                    let limit = now.and_then(|now| self.out_of_time(now.saturating_sub(started)));
+                    return Ok(limit.map_or(RunStatus::Cancelled, RunStatus::Limit));
+                }
+                Err(error) => return Err(error),
             }
         }
     }
@@ -337,24 +282,26 @@ impl Engine<'_> {
         {
             return Some(LimitReached::Cost { max, used });
         }
-        limits
-            .max_time
-            .filter(|max| elapsed >= *max)
-            .map(|max| LimitReached::Time {
-                max_seconds: max.as_secs_f64(),
-            })
+        self.out_of_time(elapsed)
     }
 
-    /// One turn, under the run's limit of time if there is one.
+    fn out_of_time(&self, elapsed: Duration) -> Option<LimitReached> {
+        let max = self.config.inner.limits.max_time?;
+        (elapsed >= max).then_some(LimitReached::Time {
+            max_seconds: max.as_secs_f64(),
+        })
+    }
+
+    /// One turn, under the run's limit of time if there is one; and whether that ran out.
     async fn turn(
         &self,
         cx: &RunContext,
         state: &mut State,
         name: &str,
         time_left: Option<Duration>,
-    ) -> Result<Flow, Error> {
+    ) -> (Result<Flow, Error>, bool) {
         let Some(time_left) = time_left else {
-            return self.turn_inner(cx, state, name).await;
+            return (self.turn_inner(cx, state, name).await, false);
         };
         // The limit acts as a cancel: tools end, calls get their results, the history stays whole.
         let token = cx.cancellation().child_token();
@@ -373,14 +320,7 @@ impl Engine<'_> {
                 }
             }
         };
-        let journal_broke = matches!(result, Err(Error::Journal(_)));
-        if timed_out && !journal_broke && !cx.cancellation().is_cancelled() {
-            let max = self.config.inner.limits.max_time.unwrap_or_default();
-            return Ok(Flow::End(RunStatus::Limit(LimitReached::Time {
-                max_seconds: max.as_secs_f64(),
-            })));
-        }
-        result
+        (result, timed_out)
     }
 
     async fn turn_inner(
@@ -394,10 +334,10 @@ impl Engine<'_> {
         let reply = NextReasoning::new(&self.config.inner.chains.reasoning, &turn)
             .run(cx, request)
             .await;
-        let mut reply = reply.map_err(|error| turn.error(error))?;
+        let mut reply = turn.result(reply)?;
         let limits = &self.config.inner.limits;
         if reply.is_empty() {
-            state.count(&reply);
+            state.count(cx, &reply, limits);
             return match reply.stop {
                 StopReason::Length => Ok(Flow::End(RunStatus::Limit(LimitReached::Output))),
                 StopReason::ContentFilter => Err(Error::ContentFilter),
@@ -406,6 +346,7 @@ impl Engine<'_> {
                 }),
             };
         }
+        state.count(cx, &reply, limits);
         state.accept(&mut reply);
         let message = MessageRef::new(Message::Assistant(reply.clone()));
         state.push(message.clone());
@@ -417,6 +358,7 @@ impl Engine<'_> {
 
         let calls: Vec<ToolCall> = reply.tool_calls().cloned().collect();
         let mut end = None;
+        let mut given_up = false;
         let results = if calls.is_empty() {
             match reply.stop {
                 StopReason::Length => end = Some(RunStatus::Limit(LimitReached::Output)),
@@ -433,7 +375,8 @@ impl Engine<'_> {
             } else if reply.stop == StopReason::ContentFilter {
                 end = Some(RunStatus::Failed(Error::ContentFilter));
             } else if cx.cancellation().is_cancelled() {
-                end = Some(RunStatus::Cancelled);
+                // The next turn begins by noticing it, on record.
+                given_up = true;
             } else if reply.stop == StopReason::Length {
                 state.cut_replies += 1;
                 if state.cut_replies >= limits.max_cut_replies {
@@ -456,6 +399,9 @@ impl Engine<'_> {
         if let Some(status) = end {
             return Ok(Flow::End(status));
         }
+        if given_up {
+            return Ok(Flow::Continue);
+        }
         let report = TurnReport {
             turn: state.turns,
             reply,
@@ -470,11 +416,19 @@ impl Engine<'_> {
         let prompt = self.config.assemble_system_prompt(cx).await?;
         let mut messages = Arc::clone(&state.messages);
         for middleware in &*inner.chains.context {
-            match middleware.on_context(cx, messages.as_ref().clone()).await {
-                Ok(after) => messages = Arc::new(after),
+            let before = messages.as_ref().clone();
+            let after = caught(async { middleware.on_context(cx, before).await }).await;
+            match after.and_then(|after| sendable(&messages, after)) {
+                Ok(Some(after)) => messages = Arc::new(after),
+                Ok(None) => {}
                 Err(error) => hook_failed(cx, &**middleware, "on_context", error.0)?,
             }
         }
+        let shown_bytes = if Arc::ptr_eq(&messages, &state.messages) {
+            state.bytes
+        } else {
+            messages.iter().map(|shown| shown.approximate_bytes()).sum()
+        };
         let system = state.system(prompt.text());
         let mut request = ModelRequest::new(Arc::clone(&state.model), Vec::new());
         request.messages = messages;
@@ -485,7 +439,8 @@ impl Engine<'_> {
         request.cache_key = Some(cx.session().map_or_else(|| cx.run_id().into(), Into::into));
         let fixed_bytes =
             system.as_ref().map_or(0, |s| s.len()) + request.tools.approximate_bytes();
-        request.max_output_tokens = state.output_budget(fixed_bytes, inner.max_output_tokens)?;
+        request.max_output_tokens =
+            state.output_budget(fixed_bytes, shown_bytes, inner.max_output_tokens)?;
         request.system = system;
         Ok(request)
     }
@@ -500,7 +455,7 @@ impl Engine<'_> {
         let mut decision = TurnDecision::default();
         let mut stopped_by = None;
         for middleware in &*self.config.inner.chains.after_turn {
-            let one = match middleware.after_turn(cx, report).await {
+            let one = match caught(async { middleware.after_turn(cx, report).await }).await {
                 Ok(one) => one,
                 Err(error) => {
                     hook_failed(cx, &**middleware, "after_turn", error.0)?;
@@ -539,190 +494,41 @@ impl Engine<'_> {
             .messages(&format!("{name}/more"), |queues| queues.take_or_close(mode))
             .await?;
         if state.say(cx, queued, MessageSource::FollowUp) {
+            state.delivered = true;
             return Ok(Flow::Continue);
         }
         Ok(Flow::End(RunStatus::Finished(report.reply.stop.clone())))
     }
 }
 
-/// What changes from turn to turn.
-struct State {
-    messages: Arc<Vec<MessageRef>>,
-    before: usize,
-    /// Estimated bytes of all messages.
-    bytes: usize,
-    call_ids: HashSet<String>,
-    usage: Usage,
-    cost: Option<f64>,
-    turns: u32,
-    cut_replies: u32,
-    model: Arc<dyn Model>,
-    tools: ToolSet,
-    thinking: ThinkingLevel,
-    system: Option<Arc<str>>,
-    repetition: Repetition,
+/// Whether a turn ended because its request was given up.
+fn is_cancelled(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Model {
+            error: ModelError::Cancelled,
+            ..
+        }
+    )
 }
 
-impl State {
-    fn new(config: &LoopConfig, history: Vec<MessageRef>) -> Self {
-        let mut call_ids = HashSet::new();
-        for message in &history {
-            if let Message::Assistant(reply) = &**message {
-                call_ids.extend(reply.tool_calls().map(|call| call.id.clone()));
-            }
-        }
-        Self {
-            before: history.len(),
-            bytes: history
-                .iter()
-                .map(|message| message.approximate_bytes())
-                .sum(),
-            messages: Arc::new(history),
-            call_ids,
-            usage: Usage::default(),
-            cost: Some(0.0),
-            turns: 0,
-            cut_replies: 0,
-            model: Arc::clone(&config.inner.model),
-            tools: config.inner.tools.clone(),
-            thinking: config.inner.thinking,
-            system: None,
-            repetition: Repetition::default(),
-        }
-    }
-
-    fn push(&mut self, message: MessageRef) {
-        self.bytes += message.approximate_bytes();
-        // Copies only while somebody still holds an earlier request.
-        Arc::make_mut(&mut self.messages).push(message);
-    }
-
-    /// Adds messages of the user's side. Whether there was any that was not blank.
-    fn say(&mut self, cx: &RunContext, messages: Vec<UserMessage>, source: MessageSource) -> bool {
-        let mut any = false;
-        for mut message in messages {
-            message.content.retain(|part| match part {
-                crate::message::UserPart::Text(text) => !text.text.trim().is_empty(),
-                crate::message::UserPart::Image(_) => true,
-            });
-            if message.is_blank() {
-                continue;
-            }
-            any = true;
-            let message = MessageRef::new(Message::User(message));
-            self.push(message.clone());
-            cx.emit(Event::UserMessage { message, source });
-        }
-        any
-    }
-
-    fn has_something_to_answer(&self) -> bool {
-        self.messages
-            .last()
-            .is_some_and(|last| !matches!(&**last, Message::Assistant(_)))
-    }
-
-    /// The system prompt's text, shared with the last turn's if it did not change.
-    fn system(&mut self, text: String) -> Option<Arc<str>> {
-        if text.trim().is_empty() {
-            self.system = None;
-        } else if self.system.as_deref() != Some(text.as_str()) {
-            self.system = Some(text.into());
-        }
-        self.system.clone()
-    }
-
-    /// How many tokens a reply may have, so that it fits the window beside the conversation.
-    ///
-    /// `None` leaves it to the provider: there is room for all that the model can write.
-    fn output_budget(&self, fixed_bytes: usize, wanted: Option<u64>) -> Result<Option<u64>, Error> {
-        /// Bytes of a token, on the low side of what code and English take.
-        const BYTES_PER_TOKEN: u64 = 3;
-        let info = self.model.info();
-        let most = match (wanted, info.max_output_tokens) {
-            (Some(wanted), Some(cap)) => Some(wanted.min(cap)),
-            (wanted, cap) => wanted.or(cap),
-        };
-        let (Some(window), Some(most)) = (info.context_window, most) else {
-            return Ok(wanted);
-        };
-        let fixed = fixed_bytes as u64 / BYTES_PER_TOKEN;
-        if fixed >= window {
-            return Err(Error::Config(format!(
-                "the system prompt and the tools alone need about {fixed} tokens, and the context \
-                 window of {} has {window}",
-                info.id
-            )));
-        }
-        let room = window
-            .saturating_sub(fixed + self.bytes as u64 / BYTES_PER_TOKEN)
-            .max(1);
-        Ok(if room < most {
-            Some(room)
-        } else {
-            wanted.map(|_| most)
-        })
-    }
-
-    fn count(&mut self, reply: &AssistantMessage) {
-        if let Some(usage) = &reply.usage {
-            self.usage.add(usage);
-        }
-        // A fallback may have answered, whose prices are not at hand: then the cost is not known.
-        let prices = Some(self.model.info()).filter(|info| info.id == reply.model);
-        let cost = match (prices.and_then(|info| info.prices), &reply.usage) {
-            (Some(prices), Some(usage)) => Some(prices.cost(usage)),
-            _ => None,
-        };
-        self.cost = self.cost.zip(cost).map(|(sum, cost)| sum + cost);
-    }
-
-    /// Takes a reply into account, and makes its call ids unique in the conversation.
-    fn accept(&mut self, reply: &mut AssistantMessage) {
-        self.count(reply);
-        for part in &mut reply.content {
-            if let AssistantPart::ToolCall(call) = part {
-                let given = call.id.clone();
-                let mut copy = 1_u32;
-                while !self.call_ids.insert(call.id.clone()) {
-                    copy += 1;
-                    call.id = format!("{given}_{copy}");
-                }
-            }
-        }
-    }
-
-    fn take_results(
-        &mut self,
-        batch: &Batch<'_>,
-        outcomes: Vec<ToolOutcome>,
-        max_bytes: usize,
-    ) -> Arc<ToolResults> {
-        let results = batch
-            .calls()
+/// What a hook made of the messages, if it changed them and the result may be sent.
+fn sendable(
+    before: &[MessageRef],
+    after: Vec<MessageRef>,
+) -> Result<Option<Vec<MessageRef>>, MiddlewareError> {
+    let unchanged = before.len() == after.len()
+        && before
             .iter()
-            .zip(outcomes)
-            .map(|(call, outcome)| ToolResult {
-                call_id: call.id.clone(),
-                name: call.name.clone(),
-                outcome: Arc::new(crate::batch::bounded(outcome, max_bytes)),
-            })
-            .collect();
-        let results = ToolResults { results };
-        self.push(MessageRef::new(Message::ToolResults(results.clone())));
-        Arc::new(results)
+            .zip(&after)
+            .all(|(before, after)| before.same(after));
+    if unchanged {
+        return Ok(None);
     }
-
-    fn end(self, cx: &RunContext, status: RunStatus) -> RunOutcome {
-        RunOutcome {
-            run_id: cx.run_id().to_owned(),
-            status,
-            history_before: self.before,
-            usage: self.usage,
-            cost: self.cost,
-            turns: self.turns,
-            undelivered: Vec::new(),
-            history: Arc::unwrap_or_clone(self.messages),
-        }
+    match protocol::check_messages(&after) {
+        Ok(()) => Ok(Some(after)),
+        Err(rule) => Err(MiddlewareError(format!(
+            "the conversation it gave cannot be sent: {rule}"
+        ))),
     }
 }

@@ -125,15 +125,32 @@ fn not_an_object(what: &str, text: &str) -> String {
     )
 }
 
-fn echo(text: &str) -> String {
+/// What a result quotes of something that a model wrote.
+pub(crate) fn echo(text: &str) -> String {
     match text.char_indices().nth(ECHO_CHARS) {
         Some((end, _)) => format!("{}… ({} bytes in all)", &text[..end], text.len()),
         None => text.to_owned(),
     }
 }
 
+/// Whether a schema says that `null` is a value of its own.
+fn allows_null(schema: &Value) -> bool {
+    let names_null = |schema: &Value| match schema.get("type") {
+        Some(Value::Array(types)) => types.iter().any(|name| name == "null"),
+        Some(name) => name == "null",
+        None => false,
+    };
+    names_null(schema)
+        || ["anyOf", "oneOf"].iter().any(|any| {
+            schema
+                .get(any)
+                .and_then(Value::as_array)
+                .is_some_and(|schemas| schemas.iter().any(names_null))
+        })
+}
+
 /// Reads numbers and booleans that came as text, at any depth, where the schema asks for them; and
-/// drops `null` for a parameter that may be left out.
+/// drops `null` for a parameter that may be left out and may not be `null`.
 pub(crate) fn coerce(value: &mut Value, schema: &Value) {
     match value {
         Value::Object(object) => {
@@ -147,7 +164,8 @@ pub(crate) fn coerce(value: &mut Value, schema: &Value) {
                     .is_some_and(|names| names.iter().any(|other| other == name))
             };
             object.retain(|name, value| {
-                !(value.is_null() && properties.contains_key(name) && !required(name))
+                let may_go = |schema| !allows_null(schema) && !required(name);
+                !(value.is_null() && properties.get(name).is_some_and(may_go))
             });
             for (name, value) in object.iter_mut() {
                 if let Some(schema) = properties.get(name) {
@@ -212,23 +230,23 @@ pub(crate) fn validate(
     if validator.is_valid(arguments) {
         return Ok(());
     }
-    let mut text = format!(
-        "The arguments do not fit `{}`. Nothing was executed.\n",
+    let mut lines = vec![format!(
+        "The arguments do not fit `{}`. Nothing was executed.",
         spec.name
-    );
+    )];
     let mut errors = validator.iter_errors(arguments);
     for error in errors.by_ref().take(MAX_PROBLEMS) {
         let pointer = error.instance_path().to_string();
         let place = if pointer.is_empty() { "/" } else { &pointer };
-        text.push_str(&format!("- at {place}: {}\n", echo(&error.to_string())));
+        let problem = error.to_string();
+        lines.push(format!("- at {}: {}", echo(place), echo(&problem)));
     }
     let more = errors.count();
     if more > 0 {
-        text.push_str(&format!("- and {more} more\n"));
+        lines.push(format!("- and {more} more"));
     }
-    text.push_str("Parameters: ");
-    text.push_str(&parameters_line(&spec.parameters));
-    Err(text)
+    lines.push(format!("Parameters: {}", parameters_line(&spec.parameters)));
+    Err(lines.join("\n"))
 }
 
 /// `path (string, required), limit (integer)`.

@@ -1,16 +1,17 @@
 //! The calls of one turn.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt};
 use serde_json::Value;
 
-use crate::agent_loop::Engine;
 use crate::arguments;
 use crate::config::ToolSet;
 use crate::context::{RunContext, ToolContext};
+use crate::engine::Engine;
 use crate::error::Error;
 use crate::event::Event;
 use crate::journal::{Record, StepKind};
@@ -18,7 +19,7 @@ use crate::message::{StopReason, ToolCall};
 use crate::middleware::ActiveCall;
 use crate::next::{ActingEnd, NextActing, NextTool, ToolEnd};
 use crate::outcome::{OutputPart, ToolOutcome};
-use crate::tool::{Called, Execution};
+use crate::tool::{Called, Execution, Replay, ToolRef};
 
 /// The calls of one reply, on their way to one outcome each.
 pub(crate) struct Batch<'a> {
@@ -27,11 +28,21 @@ pub(crate) struct Batch<'a> {
     tools: ToolSet,
     calls: Vec<ToolCall>,
     active: Vec<ActiveCall>,
-    /// Which calls were told of by events.
-    told: Vec<AtomicBool>,
+    /// Why calls may not run, whatever a middleware makes of them.
+    refused: Vec<Option<String>>,
+    /// How far each call came.
+    progress: Mutex<Vec<Progress>>,
     /// How often each call reached its tool: a middleware may run it again.
     runs: Vec<AtomicU32>,
     error: Mutex<Option<Error>>,
+}
+
+/// How far a call came, and was told of by events.
+#[derive(Clone)]
+enum Progress {
+    Waiting,
+    Begun,
+    Ended(Arc<ToolOutcome>),
 }
 
 impl<'a> Batch<'a> {
@@ -43,19 +54,24 @@ impl<'a> Batch<'a> {
         calls: Vec<ToolCall>,
     ) -> Self {
         let most = engine.config.inner.limits.calls_per_turn;
+        let refused: Vec<Option<String>> = (0..calls.len())
+            .map(|index| match unfit_to_run(stop) {
+                Some(problem) => Some(problem.to_owned()),
+                None if index >= most => Some(format!(
+                    "Not executed: a reply may make at most {most} calls. Make this call again in \
+                     the next reply."
+                )),
+                None => None,
+            })
+            .collect();
         let active = calls
             .iter()
+            .zip(&refused)
             .enumerate()
-            .map(|(index, call)| {
+            .map(|(index, (call, refused))| {
                 let mut active = read(call, index, &tools);
-                if index >= most {
-                    active.problem = Some(format!(
-                        "Not executed: a reply may make at most {most} calls. Make this call again \
-                         in the next reply."
-                    ));
-                }
-                if let Some(problem) = unfit_to_run(stop) {
-                    active.problem = Some(problem.to_owned());
+                if refused.is_some() {
+                    active.problem.clone_from(refused);
                 }
                 active
             })
@@ -64,7 +80,8 @@ impl<'a> Batch<'a> {
             engine,
             name,
             tools,
-            told: calls.iter().map(|_| AtomicBool::new(false)).collect(),
+            refused,
+            progress: Mutex::new(vec![Progress::Waiting; calls.len()]),
             runs: calls.iter().map(|_| AtomicU32::new(0)).collect(),
             calls,
             active,
@@ -88,35 +105,47 @@ impl<'a> Batch<'a> {
     pub(crate) async fn run(&self, cx: &RunContext) -> Vec<ToolOutcome> {
         let chain = &self.engine.config.inner.chains.acting;
         let batch = NextActing::new(chain, self).run(cx, self.active.clone());
-        let mut outcomes = match AssertUnwindSafe(batch).catch_unwind().await {
-            Ok(outcomes) => outcomes,
-            Err(panic) => {
-                let text = format!("Not known: a middleware panicked: {}", panic_text(&*panic));
-                self.calls
-                    .iter()
-                    .map(|_| ToolOutcome::failed(text.clone()))
-                    .collect()
-            }
+        let outcomes = match AssertUnwindSafe(batch).catch_unwind().await {
+            Ok(outcomes) if outcomes.len() == self.calls.len() => outcomes,
+            // Which outcome is whose cannot be told any more, so what the calls gave counts.
+            Ok(_) => self.outcomes("Not executed: a middleware gave no outcome."),
+            Err(panic) => self.outcomes(&format!(
+                "Not executed: a middleware panicked: {}",
+                panic_text(&*panic)
+            )),
         };
-        outcomes.truncate(self.calls.len());
-        while outcomes.len() < self.calls.len() {
-            outcomes.push(ToolOutcome::failed(
-                "Not executed: a middleware gave no outcome.",
-            ));
-        }
-        for (call, outcome) in self.active.iter().zip(&outcomes) {
-            if !self.was_told(call.index) {
-                tell_start(cx, call);
-                tell_end(cx, call, outcome.clone(), std::time::Duration::ZERO);
+        let progress = self.progress().clone();
+        for ((call, outcome), progress) in self.active.iter().zip(&outcomes).zip(progress) {
+            match progress {
+                Progress::Waiting => tell_start(cx, call),
+                Progress::Begun => {}
+                Progress::Ended(_) => continue,
             }
+            tell_end(cx, call, Arc::new(outcome.clone()), Duration::ZERO);
         }
         outcomes
     }
 
-    fn was_told(&self, index: usize) -> bool {
-        self.told
-            .get(index)
-            .is_none_or(|told| told.load(Ordering::Relaxed))
+    /// The outcomes of the calls as far as they came; `otherwise` for those that did not begin.
+    fn outcomes(&self, otherwise: &str) -> Vec<ToolOutcome> {
+        self.progress()
+            .iter()
+            .map(|progress| match progress {
+                Progress::Waiting => ToolOutcome::failed(otherwise),
+                Progress::Begun => ToolOutcome::Cancelled,
+                Progress::Ended(outcome) => outcome.as_ref().clone(),
+            })
+            .collect()
+    }
+
+    fn progress(&self) -> MutexGuard<'_, Vec<Progress>> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, call: &ActiveCall, progress: Progress) {
+        if let Some(slot) = self.progress().get_mut(call.index) {
+            *slot = progress;
+        }
     }
 
     fn fail(&self, error: Error) {
@@ -133,14 +162,12 @@ impl<'a> Batch<'a> {
 
     /// One call, through its chain.
     async fn call(&self, cx: &RunContext, call: ActiveCall) -> ToolOutcome {
-        if let Some(told) = self.told.get(call.index) {
-            told.store(true, Ordering::Relaxed);
-        }
+        self.note(&call, Progress::Begun);
         tell_start(cx, &call);
         let clock = cx.clock();
         let start = clock.now();
-        let outcome = if cx.cancellation().is_cancelled() || self.failed() {
-            ToolOutcome::Cancelled
+        let outcome = if let Some(outcome) = self.given_up(cx, &call).await {
+            outcome
         } else {
             let chain = &self.engine.config.inner.chains.tool_call;
             let run = NextTool::new(chain, self).run(cx, call.clone());
@@ -152,17 +179,55 @@ impl<'a> Batch<'a> {
                 })
         };
         let outcome = bounded(outcome, self.engine.config.inner.limits.result_bytes);
-        tell_end(
-            cx,
-            &call,
-            outcome.clone(),
-            clock.now().saturating_sub(start),
-        );
+        let ended = Arc::new(outcome.clone());
+        self.note(&call, Progress::Ended(Arc::clone(&ended)));
+        tell_end(cx, &call, ended, clock.now().saturating_sub(start));
         outcome
+    }
+
+    /// The outcome of a call that may not begin, because the run was cancelled or its journal failed.
+    ///
+    /// On record, so that a replay does not make the call either; and if the record says that it did
+    /// begin, it is not given up.
+    async fn given_up(&self, cx: &RunContext, call: &ActiveCall) -> Option<ToolOutcome> {
+        if self.failed() {
+            return Some(ToolOutcome::Cancelled);
+        }
+        if !cx.cancellation().is_cancelled() {
+            return None;
+        }
+        if let Some(problem) = &call.problem {
+            return Some(ToolOutcome::failed(problem.clone()));
+        }
+        let record = Record::Tool {
+            outcome: ToolOutcome::Cancelled,
+            elapsed: Duration::ZERO,
+        };
+        let kind = StepKind::Tool {
+            call,
+            replay: Replay::Safe,
+        };
+        let name = self.step_name(call.index, 0);
+        let effect = std::future::ready(record.clone()).boxed();
+        match self.engine.step(&name, kind, effect).await {
+            Ok(known) if known != record => None,
+            Ok(_) => Some(ToolOutcome::Cancelled),
+            Err(error) => {
+                self.fail(error.into());
+                Some(ToolOutcome::Cancelled)
+            }
+        }
+    }
+
+    fn step_name(&self, index: usize, run: u32) -> String {
+        format!("{}/call{index}/tool{run}", self.name)
     }
 
     /// The innermost layer of a call: the tool itself, on record.
     async fn execute(&self, cx: &RunContext, call: ActiveCall) -> ToolOutcome {
+        if let Some(Some(refused)) = self.refused.get(call.index) {
+            return ToolOutcome::failed(refused.clone());
+        }
         if let Some(problem) = call.problem {
             return ToolOutcome::failed(problem);
         }
@@ -172,11 +237,15 @@ impl<'a> Batch<'a> {
         if let Err(problem) = tool.validate(&call.arguments) {
             return ToolOutcome::failed(problem);
         }
-        let runs = self
+        // The journal may have failed while a middleware held the call.
+        if self.failed() {
+            return ToolOutcome::Cancelled;
+        }
+        let run = self
             .runs
             .get(call.index)
             .map_or(0, |runs| runs.fetch_add(1, Ordering::Relaxed));
-        let name = format!("{}/call{}/tool{runs}", self.name, call.index);
+        let name = self.step_name(call.index, run);
         let effect = async {
             let clock = cx.clock();
             let start = clock.now();
@@ -205,7 +274,7 @@ impl<'a> Batch<'a> {
                 outcome
             }
             Ok(_) => {
-                self.fail(self.engine.foreign(&name).into());
+                self.fail(Engine::foreign(&name).into());
                 ToolOutcome::Interrupted
             }
             Err(error) => {
@@ -217,6 +286,10 @@ impl<'a> Batch<'a> {
 
     /// Runs a tool; after a cancel it has the grace period to end by itself, then it is dropped.
     async fn until_cancelled(&self, cx: &RunContext, run: BoxFuture<'_, Called>) -> Called {
+        // A middleware may have held the call until after the cancel.
+        if cx.cancellation().is_cancelled() {
+            return Called::Outcome(ToolOutcome::Cancelled);
+        }
         let run = AssertUnwindSafe(run).catch_unwind();
         let mut run = run
             .map(|result| {
@@ -275,7 +348,7 @@ fn read(call: &ToolCall, index: usize, tools: &ToolSet) -> ActiveCall {
     let tool = tools.get(&call.name);
     let (arguments, problem) = match arguments::parse(&call.arguments) {
         Ok(arguments) => match tool {
-            Some(tool) => (tool.prepare(arguments), None),
+            Some(tool) => prepare(tool, arguments),
             None => (arguments, None),
         },
         Err(problem) => (Value::Null, Some(problem)),
@@ -292,6 +365,17 @@ fn read(call: &ToolCall, index: usize, tools: &ToolSet) -> ActiveCall {
             problem
         },
         index,
+    }
+}
+
+/// Prepares arguments; that is a tool's own code, which may panic.
+fn prepare(tool: &ToolRef, arguments: Value) -> (Value, Option<String>) {
+    match std::panic::catch_unwind(AssertUnwindSafe(|| tool.prepare(arguments))) {
+        Ok(arguments) => (arguments, None),
+        Err(panic) => {
+            let text = format!("The tool panicked: {}", panic_text(&*panic));
+            (Value::Null, Some(text))
+        }
     }
 }
 
@@ -317,21 +401,16 @@ fn tell_start(cx: &RunContext, call: &ActiveCall) {
     });
 }
 
-fn tell_end(
-    cx: &RunContext,
-    call: &ActiveCall,
-    outcome: ToolOutcome,
-    elapsed: std::time::Duration,
-) {
+fn tell_end(cx: &RunContext, call: &ActiveCall, outcome: Arc<ToolOutcome>, elapsed: Duration) {
     cx.emit(Event::ToolEnd {
         id: call.id.clone(),
         name: call.name.clone(),
-        outcome: Arc::new(outcome),
+        outcome,
         elapsed,
     });
 }
 
-fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
+pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
     panic
         .downcast_ref::<&str>()
         .copied()
@@ -343,23 +422,54 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
 pub(crate) fn bounded(mut outcome: ToolOutcome, max_bytes: usize) -> ToolOutcome {
     /// Room for the notice.
     const NOTICE: usize = 80;
-    let (ToolOutcome::Done(output) | ToolOutcome::Failed(output)) = &mut outcome else {
-        return outcome;
-    };
-    let mut left = max_bytes;
-    for part in &mut output.parts {
-        let OutputPart::Text(text) = part else {
-            continue;
-        };
-        let all = text.text.len();
-        if all > left {
-            text.text
-                .truncate(text.text.floor_char_boundary(left.saturating_sub(NOTICE)));
-            let shown = text.text.len();
-            text.text
-                .push_str(&format!("\n[cut: {shown} of {all} bytes shown]"));
+    // A smaller bound could not even hold the notice.
+    let max_bytes = max_bytes.max(NOTICE);
+    let parts = match &mut outcome {
+        ToolOutcome::Done(output) | ToolOutcome::Failed(output) => &mut output.parts,
+        ToolOutcome::Denied { reason, .. } => {
+            if reason.len() > max_bytes {
+                let all = reason.len();
+                reason.truncate(reason.floor_char_boundary(max_bytes - NOTICE));
+                reason.push_str(&notice(reason.len(), all));
+            }
+            return outcome;
         }
-        left = left.saturating_sub(all);
+        ToolOutcome::Cancelled | ToolOutcome::Interrupted => return outcome,
+    };
+    let bytes = |part: &OutputPart| match part {
+        OutputPart::Text(text) => text.text.len(),
+        OutputPart::Image(_) => 0,
+    };
+    let all: usize = parts.iter().map(bytes).sum();
+    if all <= max_bytes {
+        return outcome;
+    }
+    let mut left = max_bytes - NOTICE;
+    let mut cut_at = None;
+    let mut place = 0;
+    parts.retain_mut(|part| {
+        let OutputPart::Text(text) = part else {
+            place += 1;
+            return true;
+        };
+        if cut_at.is_some() {
+            return false;
+        }
+        if text.text.len() > left {
+            text.text.truncate(text.text.floor_char_boundary(left));
+            cut_at = Some(place);
+        }
+        left -= text.text.len();
+        place += 1;
+        true
+    });
+    let shown: usize = parts.iter().map(bytes).sum();
+    if let Some(OutputPart::Text(text)) = cut_at.and_then(|place| parts.get_mut(place)) {
+        text.text.push_str(&notice(shown, all));
     }
     outcome
+}
+
+fn notice(shown: usize, all: usize) -> String {
+    format!("\n[cut: {shown} of {all} bytes shown]")
 }

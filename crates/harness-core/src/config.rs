@@ -1,11 +1,16 @@
 //! Everything that a run needs and that does not change while it goes.
 
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use futures::FutureExt;
+
+use crate::arguments;
+use crate::batch::panic_text;
 use crate::clock::{Clock, Entropy, SystemClock, SystemEntropy};
 use crate::context::RunContext;
-use crate::error::Error;
+use crate::error::{Error, MiddlewareError};
 use crate::event::Event;
 use crate::journal::{Journal, NoJournal};
 use crate::limits::Limits;
@@ -84,7 +89,7 @@ impl LoopConfig {
         let mut prompt = self.inner.system_prompt.clone();
         for middleware in &*self.inner.chains.system_prompt {
             let before = prompt.clone();
-            match middleware.on_system_prompt(cx, prompt).await {
+            match caught(async { middleware.on_system_prompt(cx, prompt).await }).await {
                 Ok(after) => prompt = after,
                 Err(error) => {
                     hook_failed(cx, &**middleware, "on_system_prompt", error.0)?;
@@ -106,6 +111,20 @@ impl LoopConfig {
     }
 }
 
+/// Runs a hook that only changes or decides something. A panic in it is a failure of it.
+///
+/// Hooks around a model or the whole run have no such net: a panic there may be the model's, and goes
+/// to whoever polls the run.
+pub(crate) async fn caught<T>(
+    hook: impl Future<Output = Result<T, MiddlewareError>>,
+) -> Result<T, MiddlewareError> {
+    let result = AssertUnwindSafe(hook).catch_unwind().await;
+    result.unwrap_or_else(|panic| {
+        let message = format!("it panicked: {}", panic_text(&*panic));
+        Err(MiddlewareError(message))
+    })
+}
+
 /// Passes over a failed hook, or ends the run, as the middleware says.
 pub(crate) fn hook_failed(
     cx: &RunContext,
@@ -120,9 +139,11 @@ pub(crate) fn hook_failed(
             cx.emit(Event::Warning { message });
             Ok(())
         }
-        FailurePolicy::FailClosed => {
-            Err(Error::Middleware { middleware: name.to_owned(), hook, message })
-        }
+        FailurePolicy::FailClosed => Err(Error::Middleware {
+            middleware: name.to_owned(),
+            hook,
+            message,
+        }),
     }
 }
 
@@ -249,6 +270,10 @@ impl LoopConfigBuilder {
     /// refuse, a limit of zero.
     pub fn build(self) -> Result<LoopConfig, Error> {
         self.limits.check().map_err(Error::Config)?;
+        if self.max_output_tokens == Some(0) {
+            let problem = "the most tokens of a reply must be at least 1";
+            return Err(Error::Config(problem.to_owned()));
+        }
         let tools = ToolSet::new(self.tools)?;
         let thinking = self.model.info().nearest_thinking(self.thinking);
         Ok(LoopConfig {
@@ -323,6 +348,7 @@ impl ToolSet {
 
     /// What to tell a model that asked for a tool which is not there.
     pub(crate) fn unknown(&self, name: &str) -> String {
+        let name = arguments::echo(name);
         let names: Vec<&str> = self
             .tools
             .iter()

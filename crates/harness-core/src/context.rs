@@ -4,12 +4,15 @@
 
 use std::any::{Any, TypeId};
 use std::collections::{HashMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::task::AtomicWaker;
 use tokio_util::sync::CancellationToken;
 
+use crate::batch::panic_text;
 use crate::clock::Clock;
 use crate::event::Event;
 use crate::middleware::Middleware;
@@ -30,6 +33,7 @@ struct Shared {
     attributes: Attributes,
     clock: Arc<dyn Clock>,
     observers: Arc<[Arc<dyn Middleware>]>,
+    observer_panicked: AtomicBool,
     sink: EventSink,
 }
 
@@ -75,6 +79,7 @@ impl RunContext {
                 attributes,
                 clock,
                 observers,
+                observer_panicked: AtomicBool::new(false),
                 sink,
             }),
             cancel,
@@ -129,8 +134,12 @@ impl RunContext {
         &self.shared.clock
     }
 
-    /// Sends an event: to the middlewares that observe, and to the run's handle.
+    /// Sends an event: to the middlewares that observe, and to the run's handle. After the run's end,
+    /// nowhere.
     pub fn emit(&self, event: Event) {
+        if self.shared.sink.has_ended() {
+            return;
+        }
         let mut event = event;
         let mut taps = self.taps.as_ref();
         while let Some(tap) = taps {
@@ -141,9 +150,21 @@ impl RunContext {
             taps = tap.outer.as_ref();
         }
         for observer in &*self.shared.observers {
-            observer.on_event(self, &event);
+            let seen = AssertUnwindSafe(|| observer.on_event(self, &event));
+            if let Err(panic) = catch_unwind(seen) {
+                self.observer_panicked(observer.name(), panic_text(&*panic));
+            }
         }
         self.shared.sink.push(event);
+    }
+
+    /// An observer cannot change anything, so its panic does not either. Told once, and not to the
+    /// observers.
+    fn observer_panicked(&self, name: &str, text: &str) {
+        if !self.shared.observer_panicked.swap(true, Ordering::Relaxed) {
+            let message = format!("{name} panicked in on_event: {text}");
+            self.shared.sink.push(Event::Warning { message });
+        }
     }
 
     /// This context, with a function that sees each event first: it may change it or swallow it.
@@ -267,6 +288,8 @@ pub(crate) struct EventSink(Option<Arc<Queue>>);
 
 struct Queue {
     events: Mutex<VecDeque<Event>>,
+    /// Set with the last event: what a run left behind may not speak after it.
+    ended: AtomicBool,
     waker: AtomicWaker,
 }
 
@@ -274,6 +297,7 @@ impl EventSink {
     pub(crate) fn open() -> Self {
         Self(Some(Arc::new(Queue {
             events: Mutex::default(),
+            ended: AtomicBool::new(false),
             waker: AtomicWaker::new(),
         })))
     }
@@ -284,13 +308,23 @@ impl EventSink {
 
     pub(crate) fn push(&self, event: Event) {
         if let Some(queue) = &self.0 {
-            queue
-                .events
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push_back(event);
+            let mut events = queue.events.lock().unwrap_or_else(PoisonError::into_inner);
+            if queue.ended.load(Ordering::Relaxed) {
+                return;
+            }
+            if matches!(event, Event::RunEnd(_)) {
+                queue.ended.store(true, Ordering::Relaxed);
+            }
+            events.push_back(event);
+            drop(events);
             queue.waker.wake();
         }
+    }
+
+    fn has_ended(&self) -> bool {
+        self.0
+            .as_ref()
+            .is_some_and(|queue| queue.ended.load(Ordering::Relaxed))
     }
 
     pub(crate) fn pop(&self) -> Option<Event> {

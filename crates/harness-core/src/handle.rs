@@ -29,6 +29,16 @@ pub struct RunHandle<'a> {
     control: RunControl,
     outcome: Option<RunOutcome>,
     _cancel_on_drop: DropGuard,
+    _close_on_drop: CloseOnDrop,
+}
+
+/// A run that was dropped takes no more messages.
+struct CloseOnDrop(Arc<Queues>);
+
+impl Drop for CloseOnDrop {
+    fn drop(&mut self) {
+        self.0.close();
+    }
 }
 
 impl<'a> RunHandle<'a> {
@@ -40,7 +50,7 @@ impl<'a> RunHandle<'a> {
     ) -> Self {
         let control = RunControl {
             cancel: cancel.clone(),
-            queues,
+            queues: Arc::clone(&queues),
         };
         Self {
             run: Some(run),
@@ -48,6 +58,7 @@ impl<'a> RunHandle<'a> {
             control,
             outcome: None,
             _cancel_on_drop: cancel.drop_guard(),
+            _close_on_drop: CloseOnDrop(queues),
         }
     }
 
@@ -132,15 +143,15 @@ pub struct RunControl {
 impl RunControl {
     /// Says something before the next model request. Calls that are running are not skipped.
     ///
-    /// Gives the message back if the run has ended. What a run could not deliver is in
-    /// [`RunOutcome::undelivered`].
+    /// Gives the message back if the run has ended or its handle was dropped. What a run could not
+    /// deliver is in [`RunOutcome::undelivered`].
     pub fn steer(&self, message: impl Into<UserMessage>) -> Result<(), UserMessage> {
         self.queues.steer(message.into())
     }
 
     /// Says something when the model is done; the run then goes on.
     ///
-    /// Gives the message back if the run has ended.
+    /// Gives the message back if the run has ended or its handle was dropped.
     pub fn follow_up(&self, message: impl Into<UserMessage>) -> Result<(), UserMessage> {
         self.queues.follow_up(message.into())
     }

@@ -60,7 +60,7 @@ impl<'a> Step<'a> {
 pub enum StepKind<'a> {
     /// Reads an id, the time, a random number or a queue.
     Value,
-    /// Waits.
+    /// Waits. The effect ends early, with [`Record::Cancelled`], when the run is cancelled.
     Sleep(Duration),
     /// Asks a model.
     Model(&'a ModelRequest),
@@ -108,6 +108,8 @@ pub enum Record {
     Random(u64),
     /// The wait is over.
     Slept,
+    /// The run had been cancelled. On record, so that a replay ends where the run did.
+    Cancelled,
     /// Messages that were taken from a queue.
     Messages(Vec<UserMessage>),
     /// How a model request ended.

@@ -47,6 +47,7 @@ mod batch;
 mod clock;
 mod config;
 mod context;
+mod engine;
 mod error;
 mod event;
 pub mod from_fn;
@@ -63,6 +64,7 @@ mod queue;
 mod repetition;
 mod reply;
 mod retry;
+mod state;
 mod system_prompt;
 #[cfg(feature = "test-support")]
 pub mod test_support;

@@ -44,7 +44,7 @@ impl Default for Limits {
             max_empty_replies: 3,
             max_cut_replies: 3,
             max_identical_failures: 5,
-            attempt_time: Duration::from_secs(30 * 60),
+            attempt_time: Duration::from_mins(30),
             reply_bytes: crate::reply::MAX_REPLY_BYTES,
             result_bytes: 256 * 1024,
             calls_per_turn: 128,
@@ -68,15 +68,16 @@ impl Limits {
         {
             return Err("the limit of cost must be more than 0".to_owned());
         }
-        if self.max_time.is_some_and(|time| time.is_zero()) {
-            return Err("the limit of time must be more than 0".to_owned());
+        if self.max_time.is_some_and(|time| time.is_zero()) || self.attempt_time.is_zero() {
+            return Err("the limits of time must be more than 0".to_owned());
         }
         let counts = [
             self.max_empty_replies,
             self.max_cut_replies,
             self.max_identical_failures,
         ];
-        if counts.contains(&0) || self.calls_per_turn == 0 {
+        let sizes = [self.calls_per_turn, self.reply_bytes, self.result_bytes];
+        if counts.contains(&0) || sizes.contains(&0) {
             return Err("limits that count must be at least 1".to_owned());
         }
         Ok(())

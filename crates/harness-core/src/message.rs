@@ -67,10 +67,7 @@ impl UserMessage {
 
     /// Whether there is nothing in it that a model could be sent.
     pub fn is_blank(&self) -> bool {
-        self.content.iter().all(|part| match part {
-            UserPart::Text(text) => text.text.trim().is_empty(),
-            UserPart::Image(_) => false,
-        })
+        self.content.iter().all(UserPart::is_blank)
     }
 }
 
@@ -92,6 +89,14 @@ pub enum UserPart {
 }
 
 impl UserPart {
+    /// Whether it holds nothing that a service accepts.
+    pub(crate) fn is_blank(&self) -> bool {
+        match self {
+            Self::Text(text) => text.text.trim().is_empty(),
+            Self::Image(_) => false,
+        }
+    }
+
     fn approximate_bytes(&self) -> usize {
         match self {
             Self::Text(text) => text.text.len(),
@@ -235,9 +240,10 @@ impl ToolCall {
     /// What does not parse as an object becomes `{}`: servers refuse a conversation in which a
     /// call's arguments do not parse, and the call's result already tells the model what was wrong.
     pub fn arguments_or_empty(&self) -> &str {
-        type Object = std::collections::BTreeMap<String, serde::de::IgnoredAny>;
-        let is_object = serde_json::from_str::<Object>(&self.arguments).is_ok();
-        if is_object { &self.arguments } else { "{}" }
+        match serde_json::from_str(&self.arguments) {
+            Ok(serde_json::Value::Object(_)) => &self.arguments,
+            _ => "{}",
+        }
     }
 }
 

@@ -2,8 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::context::RunContext;
 use crate::error::{Error, RunError};
-use crate::message::{Image, MessageRef, StopReason, Text, UserMessage};
+use crate::message::{Image, Message, MessageRef, StopReason, Text, UserMessage};
+use crate::middleware::RunInput;
+use crate::protocol;
 use crate::usage::Usage;
 
 /// How one tool call ended. Every kind is shown to the model; none of them ends the run.
@@ -185,6 +188,25 @@ pub struct RunOutcome {
 }
 
 impl RunOutcome {
+    /// The outcome of a run that ended before its first turn: for a middleware that answers in
+    /// [`on_agent`](crate::Middleware::on_agent) and does not run the rest.
+    pub fn before_any_turn(cx: &RunContext, input: RunInput, status: RunStatus) -> Self {
+        let mut history = protocol::repair(input.history);
+        let history_before = history.len();
+        let said = input.messages.into_iter().filter(|said| !said.is_blank());
+        history.extend(said.map(|said| Message::User(said).into()));
+        Self {
+            run_id: cx.run_id().to_owned(),
+            status,
+            history,
+            history_before,
+            usage: Usage::default(),
+            cost: Some(0.0),
+            turns: 0,
+            undelivered: Vec::new(),
+        }
+    }
+
     /// The messages that the run added.
     pub fn new_messages(&self) -> &[MessageRef] {
         self.history.get(self.history_before..).unwrap_or_default()
@@ -196,7 +218,7 @@ impl RunOutcome {
             .iter()
             .rev()
             .find_map(|message| match &**message {
-                crate::message::Message::Assistant(reply) => Some(reply.text()),
+                Message::Assistant(reply) => Some(reply.text()),
                 _ => None,
             })
             .unwrap_or_default()

@@ -68,6 +68,19 @@ impl Queues {
         follow_ups
     }
 
+    /// Puts messages back that were taken and could not be delivered.
+    pub(crate) fn put_back(&self, messages: Vec<UserMessage>) {
+        let mut inner = self.lock();
+        for message in messages.into_iter().rev() {
+            inner.steering.push_front(message);
+        }
+    }
+
+    /// Opens the queues again, for a run that a middleware runs again.
+    pub(crate) fn open(&self) {
+        self.lock().closed = false;
+    }
+
     /// Closes the queues and gives back what was not delivered.
     pub(crate) fn close(&self) -> Vec<UserMessage> {
         let mut inner = self.lock();

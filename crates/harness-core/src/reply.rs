@@ -1,5 +1,7 @@
 //! Folding the events of a streamed reply into a message.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::error::ModelError;
 use crate::message::{AssistantMessage, AssistantPart, StopReason, Text, Thinking, ToolCall};
 use crate::model::{ModelEvent, ModelId, ModelResult};
@@ -8,6 +10,9 @@ use crate::usage::Usage;
 /// The most bytes of one reply: far above what any model writes, far below what hurts.
 pub const MAX_REPLY_BYTES: usize = 32 * 1024 * 1024;
 
+/// What a part counts beside its bytes: a stream of empty parts must reach the bound too.
+const PART_BYTES: usize = 64;
+
 /// Builds one reply from its events.
 ///
 /// Holds the bounds and the rule that a reply without its [`ModelEvent::Stop`] is no reply.
@@ -15,8 +20,12 @@ pub const MAX_REPLY_BYTES: usize = 32 * 1024 * 1024;
 pub struct ReplyBuilder {
     model: ModelId,
     response_id: Option<String>,
-    /// The parts in order of appearance, each with the number that the client gave it.
-    parts: Vec<(u32, AssistantPart)>,
+    /// The parts in order of appearance.
+    parts: Vec<AssistantPart>,
+    /// Where each part is, by the number that the client gave it.
+    places: HashMap<u32, usize>,
+    /// The part that was written to last, which is almost always the next one too.
+    last: Option<(u32, usize)>,
     usage: Option<Usage>,
     stop: Option<StopReason>,
     bytes: usize,
@@ -30,6 +39,8 @@ impl ReplyBuilder {
             model,
             response_id: None,
             parts: Vec::new(),
+            places: HashMap::new(),
+            last: None,
             usage: None,
             stop: None,
             bytes: 0,
@@ -52,9 +63,7 @@ impl ReplyBuilder {
                 match self.part(block) {
                     Some(AssistantPart::Text(text)) => text.text.push_str(&delta),
                     Some(_) => return Err(mixed(block)),
-                    None => self
-                        .parts
-                        .push((block, AssistantPart::Text(Text { text: delta }))),
+                    None => self.begin(block, AssistantPart::Text(Text { text: delta }))?,
                 }
             }
             ModelEvent::Thinking { block, delta } => {
@@ -81,7 +90,7 @@ impl ReplyBuilder {
                     name,
                     arguments: String::new(),
                 };
-                self.parts.push((block, AssistantPart::ToolCall(call)));
+                self.begin(block, AssistantPart::ToolCall(call))?;
             }
             ModelEvent::ToolArguments { block, delta } => {
                 self.grow(delta.len())?;
@@ -106,33 +115,8 @@ impl ReplyBuilder {
                 message: "it ended without saying that it was complete".to_owned(),
             });
         };
-        let mut content: Vec<AssistantPart> = Vec::with_capacity(self.parts.len());
-        for (_, mut part) in self.parts {
-            match &mut part {
-                AssistantPart::Text(text) if text.text.trim().is_empty() => continue,
-                AssistantPart::Thinking(thinking)
-                    if thinking.text.is_empty() && thinking.signature.is_none() =>
-                {
-                    continue;
-                }
-                AssistantPart::ToolCall(call) => {
-                    let taken = |id: &str| {
-                        content.iter().any(|other| {
-                            matches!(other, AssistantPart::ToolCall(other) if other.id == id)
-                        })
-                    };
-                    if call.id.trim().is_empty() || taken(&call.id) {
-                        // Made from the place, so that a replay makes the same; the loop makes it
-                        // unique within the conversation.
-                        call.id = format!("call_{}", content.len());
-                    }
-                }
-                _ => {}
-            }
-            content.push(part);
-        }
         Ok(AssistantMessage {
-            content,
+            content: tidy(self.parts),
             model: self.model,
             stop,
             usage: self.usage,
@@ -150,24 +134,76 @@ impl ReplyBuilder {
         Ok(())
     }
 
+    fn begin(&mut self, block: u32, part: AssistantPart) -> Result<(), ModelError> {
+        self.grow(PART_BYTES)?;
+        self.places.insert(block, self.parts.len());
+        self.parts.push(part);
+        Ok(())
+    }
+
     fn part(&mut self, block: u32) -> Option<&mut AssistantPart> {
-        // Almost always the last one: streams write part after part.
-        self.parts
-            .iter_mut()
-            .rev()
-            .find(|(number, _)| *number == block)
-            .map(|(_, part)| part)
+        let place = match self.last {
+            Some((last, place)) if last == block => place,
+            _ => *self.places.get(&block)?,
+        };
+        self.last = Some((block, place));
+        self.parts.get_mut(place)
     }
 
     fn thinking(&mut self, block: u32) -> Result<&mut Thinking, ModelError> {
         if self.part(block).is_none() {
-            self.parts
-                .push((block, AssistantPart::Thinking(Thinking::default())));
+            self.begin(block, AssistantPart::Thinking(Thinking::default()))?;
         }
         match self.part(block) {
             Some(AssistantPart::Thinking(thinking)) => Ok(thinking),
             _ => Err(mixed(block)),
         }
+    }
+}
+
+/// Leaves out what no service accepts back, and gives each call an id of its own within the reply.
+pub(crate) fn tidy(parts: Vec<AssistantPart>) -> Vec<AssistantPart> {
+    let mut ids: HashSet<String> = HashSet::new();
+    let mut content = Vec::with_capacity(parts.len());
+    for mut part in parts {
+        if is_blank(&part) {
+            continue;
+        }
+        if let AssistantPart::ToolCall(call) = &mut part {
+            if call.id.trim().is_empty() {
+                // Made from the place, so that a replay makes the same.
+                call.id = format!("call_{}", content.len());
+            }
+            make_unique(&mut call.id, &mut ids);
+        }
+        content.push(part);
+    }
+    content
+}
+
+/// Whether a part holds nothing that a service accepts back.
+pub(crate) fn is_blank(part: &AssistantPart) -> bool {
+    match part {
+        AssistantPart::Text(text) => text.text.trim().is_empty(),
+        AssistantPart::Thinking(thinking) => {
+            thinking.text.is_empty() && thinking.signature.is_none()
+        }
+        AssistantPart::ToolCall(_) => false,
+    }
+}
+
+/// Adds `id` to `ids`, with a number behind it if it is there already.
+pub(crate) fn make_unique(id: &mut String, ids: &mut HashSet<String>) {
+    let given = id.clone();
+    let mut copy = 1_u32;
+    while !ids.insert(id.clone()) {
+        // A reply may hold a great many calls of one id: after a few tries, begin where it is free.
+        copy = if copy < 8 {
+            copy + 1
+        } else {
+            copy.max(ids.len() as u32) + 1
+        };
+        *id = format!("{given}_{copy}");
     }
 }
 

@@ -28,7 +28,7 @@ impl Default for RetryPolicy {
             max_attempts: 5,
             base: Duration::from_secs(1),
             max_delay: Duration::from_secs(30),
-            budget: Duration::from_secs(180),
+            budget: Duration::from_mins(3),
             jitter: 0.25,
         }
     }
@@ -55,15 +55,15 @@ impl RetryPolicy {
         if !error.is_retryable() || attempt >= self.max_attempts {
             return None;
         }
-        let delay = match error.retry_after() {
-            Some(asked) => asked,
-            None => {
-                let doubled = self.base.saturating_mul(1_u32 << (attempt - 1).min(20));
-                let full = doubled.min(self.max_delay);
-                let share = random as f64 / u64::MAX as f64;
-                full.mul_f64(1.0 - self.jitter.clamp(0.0, 1.0) * share)
-            }
-        };
+        let delay = error.retry_after().unwrap_or_else(|| {
+            let doublings = attempt.saturating_sub(1).min(20);
+            let full = self.base.saturating_mul(1_u32 << doublings);
+            let full = full.min(self.max_delay);
+            let share = random as f64 / u64::MAX as f64;
+            let kept = 1.0 - self.jitter.clamp(0.0, 1.0) * share;
+            // Fails for a jitter that is no number, and for the longest durations.
+            Duration::try_from_secs_f64(full.as_secs_f64() * kept).unwrap_or(full)
+        });
         (waited.saturating_add(delay) <= self.budget).then_some(delay)
     }
 }

@@ -1,6 +1,7 @@
 //! One turn's reply: attempts until there is one, or until there is no point in another.
 
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -8,17 +9,18 @@ use futures::future::{BoxFuture, FutureExt};
 use futures::stream::StreamExt;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent_loop::Engine;
 use crate::context::RunContext;
+use crate::engine::Engine;
 use crate::error::{Error, JournalError, ModelError};
 use crate::event::{Delta, Event};
 use crate::journal::{Record, StepKind};
-use crate::message::StopReason;
+use crate::message::{AssistantMessage, StopReason};
 use crate::model::{ModelEvent, ModelRequest, ModelResult};
 use crate::next::{ModelEnd, NextModel, ReasoningEnd};
 use crate::reply::ReplyBuilder;
 
-/// How many events are taken before a cancel is looked for, while they keep coming.
+/// How many events are taken before a cancel is looked for and others get their turn, while they keep
+/// coming.
 const EVENTS_PER_CHECK: u32 = 64;
 
 /// One turn, as far as the model is concerned.
@@ -28,7 +30,9 @@ pub(crate) struct Turn<'a> {
     number: u32,
     attempts: AtomicU32,
     requests: AtomicU32,
-    journal_error: std::sync::Mutex<Option<JournalError>>,
+    journal_error: Mutex<Option<JournalError>>,
+    /// How the last request ended, while what it showed was not taken back.
+    shown: Mutex<Option<ModelError>>,
 }
 
 impl<'a> Turn<'a> {
@@ -39,37 +43,50 @@ impl<'a> Turn<'a> {
             number,
             attempts: AtomicU32::new(0),
             requests: AtomicU32::new(0),
-            journal_error: std::sync::Mutex::default(),
+            journal_error: Mutex::default(),
+            shown: Mutex::default(),
         }
     }
 
-    /// The run's error for what came out of the chain.
-    pub(crate) fn error(&self, error: ModelError) -> Error {
-        let journal = self
-            .journal_error
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .take();
-        match journal {
-            Some(journal) => Error::Journal(journal),
-            None => Error::Model {
-                error,
-                attempts: self.attempts.load(Ordering::Relaxed),
-            },
+    /// What came out of the chain, for the run. A middleware may have made a reply of its own out of a
+    /// broken journal's error; it does not count.
+    pub(crate) fn result(&self, result: ModelResult) -> Result<AssistantMessage, Error> {
+        if let Some(journal) = lock(&self.journal_error).clone() {
+            return Err(Error::Journal(journal));
         }
+        let made = |count: &AtomicU32| count.load(Ordering::Relaxed);
+        result.map_err(|error| Error::Model {
+            error,
+            attempts: made(&self.attempts).max(made(&self.requests)),
+        })
     }
 
-    /// A broken journal travels through the middlewares as an error that none of them may retry.
+    /// A broken journal travels through the middlewares as an error that they need not retry.
     fn journal_failed(&self, error: JournalError) -> ModelError {
         let message = error.to_string();
-        *self
-            .journal_error
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(error);
+        lock(&self.journal_error).get_or_insert(error);
         ModelError::Other {
             message,
             retryable: false,
         }
+    }
+
+    /// Takes back what the last request showed.
+    fn discard(
+        &self,
+        cx: &RunContext,
+        attempt: u32,
+        error: &ModelError,
+        retry_in: Option<Duration>,
+    ) {
+        lock(&self.shown).take();
+        cx.emit(Event::AttemptDiscarded {
+            turn: self.number,
+            attempt,
+            kind: error.word(),
+            error: Box::new(error.clone()),
+            retry_in,
+        });
     }
 
     async fn attempts(&self, cx: &RunContext, request: ModelRequest) -> ModelResult {
@@ -98,6 +115,7 @@ impl<'a> Turn<'a> {
                     )
                 }
                 Ok(reply) => return Ok(reply),
+                Err(ModelError::Cancelled) => return Err(ModelError::Cancelled),
                 Err(error) => {
                     failures += 1;
                     let delay = if error.is_retryable() {
@@ -111,22 +129,13 @@ impl<'a> Turn<'a> {
                     (error, delay)
                 }
             };
-            if cx.cancellation().is_cancelled() {
-                return Err(ModelError::Cancelled);
-            }
-            cx.emit(Event::AttemptDiscarded {
-                turn: self.number,
-                attempt,
-                kind: error.word(),
-                error: Box::new(error.clone()),
-                retry_in: delay,
-            });
+            self.discard(cx, attempt, &error, delay);
             let Some(delay) = delay else {
                 return Err(error);
             };
             if !delay.is_zero() {
                 self.wait(cx, attempt, delay).await?;
-                waited += delay;
+                waited = waited.saturating_add(delay);
             }
         }
     }
@@ -135,44 +144,68 @@ impl<'a> Turn<'a> {
         let name = format!("{}/a{attempt}/wait", self.name);
         let clock = &self.engine.config.inner.clock;
         let effect = async {
-            clock.sleep(delay).await;
-            Record::Slept
+            futures::select_biased! {
+                () = cx.cancellation().cancelled().fuse() => Record::Cancelled,
+                () = clock.sleep(delay).fuse() => Record::Slept,
+            }
         };
         let step = self
             .engine
-            .step(&name, StepKind::Sleep(delay), effect.boxed())
-            .fuse();
-        futures::pin_mut!(step);
-        futures::select_biased! {
-            slept = step => match slept {
-                Ok(_) => Ok(()),
-                Err(error) => Err(self.journal_failed(error)),
-            },
-            () = cx.cancellation().cancelled().fuse() => Err(ModelError::Cancelled),
+            .step(&name, StepKind::Sleep(delay), effect.boxed());
+        match step.await {
+            Ok(Record::Slept) => Ok(()),
+            Ok(Record::Cancelled) => Err(ModelError::Cancelled),
+            Ok(_) => Err(self.journal_failed(Engine::foreign(&name))),
+            Err(error) => Err(self.journal_failed(error)),
         }
     }
 
     /// One request, on record.
     async fn ask(&self, cx: &RunContext, request: ModelRequest) -> ModelResult {
+        if let Some(error) = lock(&self.journal_error).clone() {
+            return Err(self.journal_failed(error));
+        }
         let attempt = self.attempts.load(Ordering::Relaxed);
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
+        // A middleware asks again within the attempt: for a fallback, or because it wants another.
+        let shown = lock(&self.shown).take();
+        if let Some(error) = shown {
+            self.discard(cx, attempt, &error, Some(Duration::ZERO));
+        }
         let name = format!("{}/a{attempt}/model{number}", self.name);
         let recorded = request.clone();
-        let effect = async { Record::Model(self.stream(cx, request).await) };
-        match self
+        let effect = async {
+            let result = self.stream(cx, request).await;
+            // A client may call the end of a cancelled request what it likes.
+            Record::Model(match result {
+                Err(_) if cx.cancellation().is_cancelled() => Err(ModelError::Cancelled),
+                result => result,
+            })
+        };
+        let step = self
             .engine
-            .step(&name, StepKind::Model(&recorded), effect.boxed())
-            .await
-        {
+            .step(&name, StepKind::Model(&recorded), effect.boxed());
+        let result = match step.await {
             Ok(Record::Model(result)) => result,
-            Ok(_) => Err(self.journal_failed(self.engine.foreign(&name))),
+            Ok(_) => Err(self.journal_failed(Engine::foreign(&name))),
             Err(error) => Err(self.journal_failed(error)),
-        }
+        };
+        *lock(&self.shown) = Some(match &result {
+            Ok(_) => ModelError::Other {
+                message: "a middleware asked again".to_owned(),
+                retryable: true,
+            },
+            Err(error) => error.clone(),
+        });
+        result
     }
 
     /// Streams one reply, telling of it as it comes.
     async fn stream(&self, cx: &RunContext, request: ModelRequest) -> ModelResult {
         let limits = &self.engine.config.inner.limits;
+        if cx.cancellation().is_cancelled() {
+            return Err(ModelError::Cancelled);
+        }
         let token = cx.cancellation().child_token();
         // Whatever way this ends, the client learns of it.
         let _guard = token.clone().drop_guard();
@@ -217,6 +250,10 @@ impl<'a> Turn<'a> {
     }
 }
 
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Whether an empty reply with this reason may be a mishap.
 fn may_be_asked_again(stop: &StopReason) -> bool {
     !matches!(stop, StopReason::Length | StopReason::ContentFilter)
@@ -232,6 +269,19 @@ impl ModelEnd for Turn<'_> {
     fn run<'f>(&'f self, cx: &'f RunContext, request: ModelRequest) -> BoxFuture<'f, ModelResult> {
         Box::pin(self.ask(cx, request))
     }
+}
+
+/// Gives the thread back once, to be polled again at once.
+pub(crate) async fn pause() {
+    let mut paused = false;
+    std::future::poll_fn(|cx| {
+        if std::mem::replace(&mut paused, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// The cancel and the time limit of one request.
@@ -257,7 +307,9 @@ impl Bounds<'_> {
         .await
     }
 
+    /// Also lets others run: who would cancel a stream that never pauses may be on this very thread.
     async fn check(&mut self) -> Result<(), ModelError> {
+        pause().await;
         std::future::poll_fn(|cx| match self.poll_bounds(cx) {
             Poll::Ready(error) => Poll::Ready(Err(error)),
             Poll::Pending => Poll::Ready(Ok(())),

@@ -24,7 +24,7 @@ impl Default for ManualClock {
         Self {
             now: Mutex::new(Duration::from_secs(1_000_000)),
             slept: Mutex::default(),
-            patience: Duration::from_secs(600),
+            patience: Duration::from_mins(10),
         }
     }
 }

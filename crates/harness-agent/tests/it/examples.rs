@@ -1,0 +1,35 @@
+//! The examples do what they say.
+
+use std::process::Command;
+
+fn output(example: &str) -> String {
+    // Cargo builds a package's examples together with its tests, beside them.
+    let mut folder = std::env::current_exe().unwrap();
+    while folder.file_name().is_some_and(|name| name != "deps") {
+        folder.pop();
+    }
+    folder.pop();
+    let output = Command::new(folder.join("examples").join(example)).output().unwrap();
+    assert!(output.status.success(), "{example}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn own_tool() {
+    let printed = output("own_tool");
+    let lines = include_str!("../../Cargo.toml").lines().count();
+    assert!(printed.contains("calls count_lines"), "{printed}");
+    assert!(printed.contains(&format!("Cargo.toml has {lines} lines.")), "{printed}");
+}
+
+#[test]
+fn own_middleware() {
+    let printed = output("own_middleware");
+    assert!(printed.contains("first model:"), "{printed}");
+    assert!(printed.contains("The second model answers."), "{printed}");
+}
+
+#[test]
+fn own_provider() {
+    assert_eq!(output("own_provider"), "[Say ][this ][again, ][please.]\n");
+}

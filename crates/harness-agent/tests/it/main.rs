@@ -1,0 +1,7 @@
+//! The agent, from outside.
+
+#![cfg(test)]
+
+mod assembly;
+mod examples;
+mod session;

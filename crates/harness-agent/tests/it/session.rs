@@ -1,0 +1,82 @@
+//! A conversation over several runs.
+
+use std::sync::Arc;
+
+use harness_agent::AgentHarness;
+use harness_agent::core::test_support::{ManualClock, Reply, ScriptedModel};
+use harness_agent::core::{
+    CancellationToken, Limits, ModelError, RetryPolicy, RunStatus, protocol,
+};
+
+fn agent(model: &Arc<ScriptedModel>) -> harness_agent::AgentHarnessBuilder {
+    AgentHarness::builder().shared_model(model.clone()).clock(Arc::new(ManualClock::new()))
+}
+
+#[tokio::test]
+async fn a_conversation_goes_on() {
+    let model = Arc::new(ScriptedModel::new([Reply::text("Hello."), Reply::text("Ada.")]));
+    let mut session = agent(&model).build().unwrap().session();
+    session.prompt("I am Ada.").outcome().await.unwrap();
+    let outcome = session.prompt("Who am I?").outcome().await.unwrap();
+    assert_eq!(outcome.answer(), "Ada.");
+    assert_eq!(outcome.new_messages().len(), 2);
+    assert_eq!(session.history().len(), 4);
+    assert_eq!(model.requests()[1].messages.len(), 3);
+}
+
+#[tokio::test]
+async fn a_failed_run_is_gone_on_from() {
+    let message = "no".to_owned();
+    let refused = ModelError::InvalidRequest { status: Some(400), message };
+    let model =
+        Arc::new(ScriptedModel::new([Reply::error(refused), Reply::text("Here I am again.")]));
+    let mut session = agent(&model).retry(RetryPolicy::never()).build().unwrap().session();
+    assert!(session.prompt("Hello?").outcome().await.is_err());
+    assert_eq!(session.history().len(), 1);
+    let outcome = session.go_on().outcome().await.unwrap();
+    assert_eq!(outcome.answer(), "Here I am again.");
+    assert_eq!(session.history().len(), 2);
+}
+
+#[tokio::test]
+async fn a_run_at_its_limit_is_gone_on_from() {
+    let model = Arc::new(ScriptedModel::new([
+        Reply::call("1", "nothing", "{}"),
+        Reply::text("Then not."),
+    ]));
+    let mut limits = Limits::default();
+    limits.max_turns = 1;
+    let mut session = agent(&model).limits(limits).build().unwrap().session();
+    let outcome = session.prompt("Go.").outcome().await.unwrap();
+    assert!(matches!(outcome.status, RunStatus::Limit(_)));
+    assert_eq!(session.go_on().outcome().await.unwrap().answer(), "Then not.");
+    assert!(protocol::check_messages(&session.history()[..3]).is_ok());
+}
+
+/// LOOP-29: what could not be delivered comes first in the next run, and once.
+#[tokio::test]
+async fn loop_29_an_undelivered_message_is_delivered_by_the_next_run() {
+    let model = Arc::new(ScriptedModel::new([Reply::text("Yes, tea.")]));
+    let mut session = agent(&model).build().unwrap().session();
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let run = session.prompt_with("Hello.", cancel);
+    run.control().steer("And tea.").unwrap();
+    let outcome = run.outcome().await.unwrap();
+    assert!(matches!(outcome.status, RunStatus::Cancelled));
+    assert_eq!(session.undelivered().len(), 1);
+    session.go_on().outcome().await.unwrap();
+    assert!(session.undelivered().is_empty());
+    let told = format!("{:?}", model.requests()[0].messages);
+    assert_eq!(told.matches("And tea.").count(), 1);
+}
+
+#[tokio::test]
+async fn a_run_that_is_dropped_leaves_the_conversation_as_it_was() {
+    let model = Arc::new(ScriptedModel::new([Reply::text("Hello."), Reply::text("Again.")]));
+    let mut session = agent(&model).build().unwrap().session();
+    let mut run = session.prompt("Hello.");
+    run.next().await;
+    drop(run);
+    assert!(session.history().is_empty());
+}

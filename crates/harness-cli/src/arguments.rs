@@ -1,0 +1,177 @@
+//! The command line, as it was typed.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use harness_core::ThinkingLevel;
+use harness_providers::Api;
+
+/// A coding agent for the terminal and for scripts.
+#[derive(Debug, Parser)]
+#[command(name = "harness", version, disable_help_subcommand = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Carry out one task, and print the answer.
+    Run(Box<RunArguments>),
+    /// Look at the system prompt.
+    Prompt {
+        #[command(subcommand)]
+        command: PromptCommand,
+    },
+    /// Look at the tools, or call one.
+    Tools {
+        #[command(subcommand)]
+        command: ToolsCommand,
+    },
+    /// Show what would be used, where it came from, and what is wrong.
+    Doctor(DoctorArguments),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PromptCommand {
+    /// Show the assembled system prompt: its sections, who wrote them, bytes and tokens.
+    Show(PromptShowArguments),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ToolsCommand {
+    /// List the tools on offer.
+    List(ToolsListArguments),
+    /// Call a tool by hand, as a model would.
+    Call(ToolsCallArguments),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RunArguments {
+    /// The task. Piped standard input is joined to it.
+    pub(crate) prompt: Vec<String>,
+    #[command(flatten)]
+    pub(crate) model: ModelArguments,
+    #[command(flatten)]
+    pub(crate) agent: AgentArguments,
+    /// What goes to standard output: the answer, or one JSON event a line.
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    pub(crate) output: Output,
+    /// The most turns; at least 1.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_turns: Option<u32>,
+    /// The most time, such as 90s, 10m or 1h30m.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) timeout: Option<Duration>,
+    /// Go on with the last session.
+    #[arg(long = "continue", conflicts_with_all = ["session", "no_session"])]
+    pub(crate) go_on: bool,
+    /// Go on with this session.
+    #[arg(long, value_name = "ID", conflicts_with = "no_session")]
+    pub(crate) session: Option<String>,
+    /// Keep no session.
+    #[arg(long)]
+    pub(crate) no_session: bool,
+}
+
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct ModelArguments {
+    /// The model: PROVIDER/MODEL, `demo` (built in, offline), or `scripted:FILE`.
+    #[arg(short, long, value_name = "PROVIDER/MODEL")]
+    pub(crate) model: Option<String>,
+    /// The wire protocol: openai-chat, openai-responses or anthropic.
+    #[arg(long, value_name = "API")]
+    pub(crate) api: Option<Api>,
+    /// The service's address. Without --api-key-env, no key is sent there.
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+    /// The name of the variable that holds the key.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) api_key_env: Option<String>,
+    /// How much to think: off, minimal, low, medium, high, xhigh or max.
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) thinking: Option<ThinkingLevel>,
+}
+
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct AgentArguments {
+    /// The folder to work in.
+    #[arg(short = 'C', long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// The tools on offer, separated by commas.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with = "no_tools")]
+    pub(crate) tools: Option<Vec<String>>,
+    /// Offer no tools.
+    #[arg(long)]
+    pub(crate) no_tools: bool,
+    /// A system prompt in the place of the default one; @FILE reads it from a file.
+    #[arg(long, value_name = "TEXT|@FILE")]
+    pub(crate) system_prompt: Option<String>,
+    /// More for the end of the system prompt; @FILE reads it from a file. Can be given more than once.
+    #[arg(long, value_name = "TEXT|@FILE")]
+    pub(crate) append_system_prompt: Vec<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PromptShowArguments {
+    #[command(flatten)]
+    pub(crate) agent: AgentArguments,
+    /// As text, or as one JSON object.
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    pub(crate) output: Output,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ToolsListArguments {
+    #[command(flatten)]
+    pub(crate) agent: AgentArguments,
+    /// As text, or as one JSON object a tool.
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    pub(crate) output: Output,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ToolsCallArguments {
+    /// The tool.
+    pub(crate) name: String,
+    /// Its arguments as a JSON object; `-` reads them from standard input.
+    #[arg(default_value = "{}")]
+    pub(crate) arguments: String,
+    /// The folder to work in.
+    #[arg(short = 'C', long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// The output as text, or the outcome as one JSON object.
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    pub(crate) output: Output,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DoctorArguments {
+    #[command(flatten)]
+    pub(crate) model: ModelArguments,
+    #[command(flatten)]
+    pub(crate) agent: AgentArguments,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// Text for people.
+    #[default]
+    Text,
+    /// JSON for programs.
+    Json,
+}
+
+/// Reads `90s`, `10m`, `1h30m`; a bare number counts seconds.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    let duration = match text.parse::<u64>() {
+        Ok(seconds) => Duration::from_secs(seconds),
+        Err(_) => humantime::parse_duration(text).map_err(|error| error.to_string())?,
+    };
+    if duration.is_zero() {
+        return Err("it must be more than zero".to_owned());
+    }
+    Ok(duration)
+}

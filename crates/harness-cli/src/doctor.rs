@@ -1,0 +1,198 @@
+//! `harness doctor`: what would be used, where it came from, what is wrong.
+
+use std::fmt::Write;
+use std::process::ExitCode;
+
+use harness_core::Limits;
+
+use crate::arguments::DoctorArguments;
+use crate::environment::{Environment, VARIABLES};
+use crate::failure::{Exit, Failure};
+use crate::model_choice::{Choice, Target, secret_variables};
+use crate::settings::{FileState, Setting, Settings};
+use crate::setup::Setup;
+use crate::stdout;
+use crate::tools_command::no_model;
+
+/// A report in the making.
+#[derive(Default)]
+struct Report {
+    text: String,
+    problems: Vec<String>,
+}
+
+impl Report {
+    fn heading(&mut self, heading: &str) {
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+        self.text.push_str(heading);
+        self.text.push('\n');
+    }
+
+    fn line(&mut self, name: &str, value: &str) {
+        let _ = writeln!(self.text, "  {name:<14} {value}");
+    }
+
+    fn setting<T>(&mut self, name: &str, setting: Option<&Setting<T>>, show: impl Fn(&T) -> String) {
+        match setting {
+            Some(setting) => {
+                let value = format!("{}  (from {})", show(&setting.value), setting.origin);
+                self.line(name, &value);
+            }
+            None => self.line(name, "not set"),
+        }
+    }
+
+    fn problem(&mut self, failure: &Failure) {
+        let text = failure.text();
+        self.problems.push(text.strip_prefix("error: ").unwrap_or(&text).to_owned());
+    }
+}
+
+/// Reports. Exit status 0 if a run could begin, 2 if not.
+pub(crate) async fn run(arguments: DoctorArguments) -> Result<ExitCode, Failure> {
+    let mut report = Report::default();
+    report.heading("harness");
+    report.line("version", env!("CARGO_PKG_VERSION"));
+    report.line(
+        "platform",
+        &format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+    );
+    match Setup::read(&arguments.model, &arguments.agent) {
+        Err(failure) => report.problem(&failure),
+        Ok(setup) => {
+            report.line("folder", &setup.folder.display().to_string());
+            report_settings(&mut report, &setup.settings);
+            report_environment(&mut report, &setup.environment, &setup.settings);
+            report_model(&mut report, &setup).await;
+            report_tools(&mut report, &setup, &arguments);
+        }
+    }
+    report.heading("problems");
+    let exit = if report.problems.is_empty() {
+        report.line("none", "");
+        Exit::Finished
+    } else {
+        for problem in std::mem::take(&mut report.problems) {
+            let _ = writeln!(report.text, "  - {problem}");
+        }
+        Exit::Usage
+    };
+    let lines: Vec<&str> = report.text.lines().map(str::trim_end).collect();
+    stdout::print(&lines.join("\n"));
+    Ok(exit.into())
+}
+
+fn report_settings(report: &mut Report, settings: &Settings) {
+    report.heading("configuration files");
+    for file in &settings.files {
+        let state = match file.state {
+            FileState::Read => "read",
+            FileState::Missing => "not there",
+            FileState::Untrusted => {
+                "not read: its project is not among the trusted_projects of your own file"
+            }
+        };
+        let _ = writeln!(report.text, "  {}: {state}", file.path.display());
+    }
+    report.heading("settings");
+    report.setting("model", settings.model.as_ref(), Clone::clone);
+    report.setting("api", settings.api.as_ref(), ToString::to_string);
+    report.setting("base_url", settings.base_url.as_ref(), Clone::clone);
+    report.setting("api_key_env", settings.api_key_env.as_ref(), Clone::clone);
+    report.setting("thinking", settings.thinking.as_ref(), |level| level.as_str().to_owned());
+    report.setting("max_turns", settings.max_turns.as_ref(), ToString::to_string);
+    report.setting("timeout", settings.timeout.as_ref(), |time| {
+        humantime::format_duration(*time).to_string()
+    });
+    report.setting("tools", settings.tools.as_ref(), |tools| {
+        if tools.is_empty() { "none".to_owned() } else { tools.join(", ") }
+    });
+    report.setting("ca_file", settings.ca_file.as_ref(), |path| path.display().to_string());
+    for (name, provider) in &settings.providers {
+        let address = provider.value.base_url.as_deref().unwrap_or("its usual address");
+        report.line("provider", &format!("{name} at {address}  (from {})", provider.origin));
+    }
+}
+
+fn report_environment(report: &mut Report, environment: &Environment, settings: &Settings) {
+    report.heading("variables that are set");
+    for (name, purpose) in VARIABLES {
+        if environment.is_set(name) {
+            report.line(name, purpose);
+        }
+    }
+    let mut variables = secret_variables(settings);
+    variables.sort();
+    variables.dedup();
+    for variable in variables {
+        // Whether, never what.
+        if environment.key(&variable).is_some() {
+            report.line(&variable, "a key; commands that the agent runs do not see it");
+        }
+    }
+}
+
+async fn report_model(report: &mut Report, setup: &Setup) {
+    report.heading("model");
+    let choice = match Choice::make(&setup.settings, &setup.environment).await {
+        Ok(choice) => choice,
+        Err(failure) => {
+            report.line("model", "none");
+            report.problem(&failure);
+            return;
+        }
+    };
+    match &choice.target {
+        Target::Demo => report.line("model", "demo, built in"),
+        Target::Idle => report.line("model", "none"),
+        Target::Scripted(path) => {
+            report.line("model", &format!("scripted by {}", path.display()));
+        }
+        Target::Service(service) => {
+            report.line("model", &service.info.id.to_string());
+            report.line("protocol", service.api.as_str());
+            report.line("address", &service.endpoint.url().unwrap_or_default());
+            match &service.key_variable {
+                Some(variable) => report.line("key", &format!("from {variable}")),
+                None => report.line("key", "none is sent"),
+            }
+            let known = |number: Option<u64>| {
+                number.map_or_else(|| "not known".to_owned(), |number| format!("{number} tokens"))
+            };
+            report.line("window", &known(service.info.context_window));
+            report.line("output cap", &known(service.info.max_output_tokens));
+            let prices = match service.info.prices {
+                Some(prices) => format!("${} in, ${} out, a million", prices.input, prices.output),
+                None => "not known: cost is not counted".to_owned(),
+            };
+            report.line("prices", &prices);
+        }
+    }
+    report.line("because", &choice.because);
+    if let Err(failure) = choice.model() {
+        report.problem(&failure);
+    }
+}
+
+fn report_tools(report: &mut Report, setup: &Setup, arguments: &DoctorArguments) {
+    report.heading("tools");
+    match setup.workspace(&setup.folder).shell().find_shell() {
+        Ok(shell) => report.line("shell", &shell.display().to_string()),
+        Err(error) => report.problem(&Failure::configuration(error.to_string())),
+    }
+    match setup.agent(&no_model(), &arguments.agent, Limits::default()) {
+        Ok((agent, _)) => {
+            let names: Vec<&str> = agent
+                .loop_config()
+                .tools()
+                .iter()
+                .map(|tool| tool.spec().name.as_str())
+                .collect();
+            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            report.line("on offer", &names);
+        }
+        Err(failure) => report.problem(&failure),
+    }
+}

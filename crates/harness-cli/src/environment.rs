@@ -1,0 +1,124 @@
+//! The environment: the one module that reads variables, and the list of those it reads.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::services::SERVICES;
+
+/// `HARNESS_MODEL`: the model, as `PROVIDER/MODEL`.
+pub(crate) const MODEL: &str = "HARNESS_MODEL";
+/// `HARNESS_API`: the wire protocol.
+pub(crate) const API: &str = "HARNESS_API";
+/// `HARNESS_BASE_URL`: the service's address.
+pub(crate) const BASE_URL: &str = "HARNESS_BASE_URL";
+/// `HARNESS_API_KEY_ENV`: the name of the variable that holds the key.
+pub(crate) const API_KEY_ENV: &str = "HARNESS_API_KEY_ENV";
+/// `HARNESS_THINKING`: the thinking level.
+pub(crate) const THINKING: &str = "HARNESS_THINKING";
+/// `HARNESS_MAX_TURNS`: the most turns.
+pub(crate) const MAX_TURNS: &str = "HARNESS_MAX_TURNS";
+/// `HARNESS_TIMEOUT`: the most time.
+pub(crate) const TIMEOUT: &str = "HARNESS_TIMEOUT";
+/// `HARNESS_CA_FILE`: certificates to trust beside the system's.
+pub(crate) const CA_FILE: &str = "HARNESS_CA_FILE";
+
+/// The variables that the program reads, each with what it is for; `harness doctor` lists those that
+/// are set. Beside them it reads the variables that hold keys: see [`Environment::key`].
+pub(crate) const VARIABLES: &[(&str, &str)] = &[
+    (MODEL, "the model, as PROVIDER/MODEL"),
+    (API, "the wire protocol: openai-chat, openai-responses or anthropic"),
+    (BASE_URL, "the service's address"),
+    (API_KEY_ENV, "the name of the variable that holds the key"),
+    (THINKING, "the thinking level"),
+    (MAX_TURNS, "the most turns of a run"),
+    (TIMEOUT, "the most time of a run"),
+    (CA_FILE, "a PEM file with certificates to trust beside the system's"),
+    ("HOME", "the home folder: `~`, and where configuration is looked for"),
+    ("XDG_CONFIG_HOME", "where configuration is looked for, instead of ~/.config"),
+    ("PATH", "where bash is looked for"),
+    ("TMPDIR", "where temporary files go, instead of /tmp"),
+    ("HTTP_PROXY", "the proxy for http addresses (also http_proxy)"),
+    ("HTTPS_PROXY", "the proxy for https addresses (also https_proxy)"),
+    ("ALL_PROXY", "the proxy for both (also all_proxy)"),
+    ("NO_PROXY", "hosts that are reached directly (also no_proxy)"),
+    ("NO_COLOR", "set: no colours"),
+    ("TERM", "`dumb`: no progress line"),
+];
+
+/// A look at the environment, taken once.
+#[derive(Debug, Default)]
+pub(crate) struct Environment {
+    variables: BTreeMap<&'static str, OsString>,
+}
+
+impl Environment {
+    /// Reads the variables of [`VARIABLES`].
+    pub(crate) fn read() -> Self {
+        let mut variables = BTreeMap::new();
+        for (name, _) in VARIABLES {
+            let lower = name.ends_with("_PROXY").then(|| name.to_lowercase());
+            // The small spelling wins for proxies, as curl has it.
+            let value = lower.and_then(std::env::var_os).or_else(|| std::env::var_os(name));
+            if let Some(value) = value.filter(|value| !value.is_empty()) {
+                variables.insert(*name, value);
+            }
+        }
+        Self { variables }
+    }
+
+    /// A variable's text; `None` if it is not set, blank, or no Unicode.
+    pub(crate) fn text(&self, name: &str) -> Option<String> {
+        let text = self.variables.get(name)?.to_str()?.trim();
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+
+    /// Whether a variable is set to anything.
+    pub(crate) fn is_set(&self, name: &str) -> bool {
+        self.variables.contains_key(name)
+    }
+
+    /// The home folder.
+    pub(crate) fn home(&self) -> Option<PathBuf> {
+        self.variables.get("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
+    }
+
+    /// `PATH`.
+    pub(crate) fn path(&self) -> Option<OsString> {
+        self.variables.get("PATH").cloned()
+    }
+
+    /// The folder for temporary files.
+    pub(crate) fn temporary_folder(&self) -> PathBuf {
+        self.variables
+            .get("TMPDIR")
+            .map(PathBuf::from)
+            .filter(|folder| folder.is_absolute())
+            .unwrap_or_else(|| PathBuf::from("/tmp"))
+    }
+
+    /// The folder of the user's configuration.
+    pub(crate) fn config_folder(&self) -> Option<PathBuf> {
+        let base = self
+            .variables
+            .get("XDG_CONFIG_HOME")
+            .map(PathBuf::from)
+            // The XDG base directory specification has relative paths ignored.
+            .filter(|folder| folder.is_absolute())
+            .or_else(|| self.home().map(|home| home.join(".config")))?;
+        Some(base.join("harness"))
+    }
+
+    /// The key that a variable holds.
+    #[expect(clippy::unused_self, reason = "all reading of variables goes through this type")]
+    pub(crate) fn key(&self, variable: &str) -> Option<String> {
+        let key = std::env::var(variable).ok()?;
+        let key = key.trim();
+        (!key.is_empty()).then(|| key.to_owned())
+    }
+
+    /// The variables that hold keys of known services; children of the program do not get them.
+    pub(crate) fn key_variables() -> impl Iterator<Item = &'static str> {
+        SERVICES.iter().filter_map(|service| service.key_variable)
+    }
+}

@@ -1,0 +1,105 @@
+//! What a person sees while a run goes: a line for each call, on a terminal only.
+
+use std::io::{IsTerminal, Write};
+
+use harness_core::{Event, ToolOutcome};
+
+use crate::environment::Environment;
+use crate::stderr;
+use crate::terminal::excerpt;
+
+/// The most characters of a call's arguments that are shown.
+const ARGUMENT_CHARS: usize = 100;
+
+/// Tells on standard error how a run is getting on.
+pub(crate) struct Progress {
+    terminal: bool,
+    colour: bool,
+    /// Whether the last line is one that will be written over.
+    pending: bool,
+}
+
+impl Progress {
+    pub(crate) fn new(environment: &Environment) -> Self {
+        let terminal = std::io::stderr().is_terminal()
+            && environment.text("TERM").is_some_and(|name| name != "dumb");
+        Self { terminal, colour: terminal && !environment.is_set("NO_COLOR"), pending: false }
+    }
+
+    /// Takes in an event.
+    pub(crate) fn see(&mut self, event: &Event) {
+        match event {
+            // These two are said on a terminal or not: they explain what the exit status cannot.
+            Event::Warning { message } => {
+                self.clear();
+                stderr::note(message);
+            }
+            Event::AttemptDiscarded { error, retry_in: Some(wait), .. } => {
+                self.clear();
+                stderr::note(&format!("{error}; trying again in {:.1} s", wait.as_secs_f64()));
+            }
+            _ if !self.terminal => {}
+            Event::TurnStart { turn } => self.passing(&format!("turn {turn}: waiting for the model")),
+            Event::ThinkingDelta(_) => {}
+            Event::ToolStart { name, arguments, .. } => {
+                let shown = shown_arguments(arguments);
+                self.passing(&format!("{name} {}", excerpt(&shown, ARGUMENT_CHARS)));
+            }
+            Event::ToolEnd { name, outcome, elapsed, .. } => {
+                let (mark, code) = match **outcome {
+                    ToolOutcome::Done(_) => ("ok", "32"),
+                    _ => ("failed", "31"),
+                };
+                let first = outcome.shown_text();
+                let first = first.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+                let mark = self.coloured(mark, code);
+                self.lasting(&format!(
+                    "{name}: {mark} ({} ms) {}",
+                    elapsed.as_millis(),
+                    excerpt(first, ARGUMENT_CHARS)
+                ));
+            }
+            Event::RunEnd(_) => self.clear(),
+            _ => {}
+        }
+    }
+
+    /// Takes away the line that will be written over.
+    pub(crate) fn clear(&mut self) {
+        if self.pending {
+            write("\r\x1b[2K");
+            self.pending = false;
+        }
+    }
+
+    fn passing(&mut self, text: &str) {
+        self.clear();
+        write(&self.coloured(&excerpt(text, 110), "2"));
+        self.pending = true;
+    }
+
+    fn lasting(&mut self, text: &str) {
+        self.clear();
+        write(&format!("{text}\n"));
+    }
+
+    fn coloured(&self, text: &str, code: &str) -> String {
+        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+/// The one argument that says most, else all of them.
+fn shown_arguments(arguments: &serde_json::Value) -> String {
+    for name in ["command", "path", "pattern"] {
+        if let Some(text) = arguments.get(name).and_then(serde_json::Value::as_str) {
+            return text.to_owned();
+        }
+    }
+    arguments.to_string()
+}
+
+fn write(text: &str) {
+    let mut stderr = std::io::stderr().lock();
+    let _ = stderr.write_all(text.as_bytes());
+    let _ = stderr.flush();
+}

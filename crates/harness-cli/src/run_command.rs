@@ -1,0 +1,193 @@
+//! `harness run`: one task.
+
+use std::process::ExitCode;
+
+use futures::FutureExt;
+use harness_core::{
+    CancellationToken, Caller, Error, Limits, ModelError, RunInput, RunOptions, RunOutcome,
+    RunStatus, StopReason,
+};
+
+use crate::arguments::{Output, RunArguments};
+use crate::failure::{Exit, Failure};
+use crate::json_output::JsonOutput;
+use crate::model_choice::{Choice, Target};
+use crate::progress::Progress;
+use crate::prompt_input::PromptInput;
+use crate::setup::Setup;
+use crate::signals::Signals;
+use crate::stderr;
+
+/// Runs a task, and tells how it ended by the exit status.
+pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
+    if arguments.go_on || arguments.session.is_some() {
+        let flag = if arguments.go_on { "--continue" } else { "--session" };
+        return Err(Failure::usage(format!("{flag} does not work yet: sessions are not kept"))
+            .hint("say in the task what the model has to know"));
+    }
+    let setup = Setup::read(&arguments.model, &arguments.agent)?;
+    let input = PromptInput::read(&arguments.prompt)?;
+    if let Some(note) = &input.note {
+        stderr::note(note);
+    }
+    for file in &setup.settings.files {
+        if file.state == crate::settings::FileState::Untrusted {
+            stderr::note(&format!(
+                "{} is not read: list its project under trusted_projects in your own configuration \
+                 to trust it",
+                file.path.display()
+            ));
+        }
+    }
+    let cancel = CancellationToken::new();
+    let signals = Signals::listen(cancel.clone())?;
+    let choice = Choice::make(&setup.settings, &setup.environment).await?;
+    let (agent, demo) = setup.agent(&choice, &arguments.agent, limits(&arguments, &setup))?;
+    if let Some(demo) = &demo {
+        let why = match setup.settings.model {
+            Some(_) => String::new(),
+            None => format!(" ({})", choice.because),
+        };
+        stderr::note(&format!(
+            "this is the built-in demonstration{why}: a script in the place of a model works with the \
+             real tools on a copy of a small project, in {}; your task is not looked at",
+            demo.folder().display()
+        ));
+    }
+
+    let options = RunOptions {
+        caller: Caller::default(),
+        cancellation: Some(cancel),
+        journal: None,
+    };
+    let mut handle = agent.run(RunInput::prompt(input.text), options);
+    let mut progress = Progress::new(&setup.environment);
+    let mut json = (arguments.output == Output::Json).then(JsonOutput::new);
+    loop {
+        // Events that are there already are written together; then the reader gets them.
+        let ready = json.as_ref().and_then(|_| handle.next().now_or_never());
+        let event = if let Some(event) = ready {
+            event
+        } else {
+            if let Some(json) = &mut json
+                && json.flush().is_err()
+            {
+                // Nobody reads any more: there is nobody to work for.
+                return Ok(Exit::Failed.into());
+            }
+            tokio::select! {
+                biased;
+                event = handle.next() => event,
+                () = signals.second() => break,
+            }
+        };
+        let Some(event) = event else { break };
+        progress.see(&event);
+        if let Some(json) = &mut json
+            && json.write(&event).is_err()
+        {
+            return Ok(Exit::Failed.into());
+        }
+    }
+    if let Some(json) = &mut json {
+        let _ = json.flush();
+    }
+    progress.clear();
+    if let Some(exit) = signals.exit() {
+        // After a second signal the run is dropped here, and its children with it.
+        drop(handle);
+        return Ok(exit.into());
+    }
+    let outcome = match handle.outcome().await {
+        Ok(outcome) => outcome,
+        Err(error) => error.into_outcome(),
+    };
+    let exit = tell(&outcome, &choice, json.is_none());
+    Ok(exit.into())
+}
+
+fn limits(arguments: &RunArguments, setup: &Setup) -> Limits {
+    let settings = &setup.settings;
+    let mut limits = Limits::default();
+    if let Some(turns) =
+        arguments.max_turns.or(settings.max_turns.as_ref().map(|turns| turns.value))
+    {
+        limits.max_turns = turns;
+    }
+    limits.max_time = arguments.timeout.or(settings.timeout.as_ref().map(|time| time.value));
+    limits
+}
+
+/// Prints the answer, says on standard error what else there is to say, and gives the exit status.
+fn tell(outcome: &RunOutcome, choice: &Choice, text: bool) -> Exit {
+    let print = |answer: String| {
+        if text && !answer.is_empty() {
+            crate::stdout::print(&answer);
+        }
+    };
+    match &outcome.status {
+        RunStatus::Finished(stop) => {
+            print(outcome.answer());
+            if let StopReason::Other(word) = stop {
+                stderr::note(&format!("the model stopped for a reason of its own: {word}"));
+            }
+            Exit::Finished
+        }
+        RunStatus::Limit(limit) => {
+            // What the model said last may be cut off, but it is its last word.
+            print(outcome.answer());
+            stderr::error(&Failure::failed(limit.to_string()));
+            Exit::Limit
+        }
+        RunStatus::Stopped { by, reason } => {
+            print(outcome.answer());
+            stderr::error(&Failure::failed(format!("stopped by {by}: {reason}")));
+            Exit::Limit
+        }
+        RunStatus::Cancelled => {
+            stderr::error(&Failure::failed("the run was cancelled"));
+            Exit::Failed
+        }
+        RunStatus::Failed(error) => {
+            stderr::error(&explained(error, choice));
+            Exit::Failed
+        }
+        other => {
+            stderr::error(&Failure::failed(format!("the run ended as `{}`", other.word())));
+            Exit::Failed
+        }
+    }
+}
+
+/// An error, and what to do about it.
+fn explained(error: &Error, choice: &Choice) -> Failure {
+    let failure = Failure::failed(error.to_string());
+    let Error::Model { error, .. } = error else { return failure };
+    let service = match &choice.target {
+        Target::Service(service) => service,
+        Target::Demo | Target::Scripted(_) | Target::Idle => return failure,
+    };
+    match error {
+        ModelError::Connection { .. } => {
+            failure.hint("check the address and whether the server runs (--base-url)")
+        }
+        ModelError::Authentication { .. } => match &service.key_variable {
+            Some(variable) => failure.hint(format!("check the key in {variable}")),
+            None => failure.hint("no key was sent: name its variable with --api-key-env"),
+        },
+        ModelError::NotFound { .. } => {
+            failure.hint("check the model's name (--model) and the address (--base-url)")
+        }
+        ModelError::RateLimited { .. } | ModelError::Unavailable { .. } => {
+            failure.hint("try again later")
+        }
+        ModelError::Quota { .. } => failure.hint("check the account's credit and limits"),
+        ModelError::ContextOverflow { .. } => {
+            failure.hint("give the model less to read at a time, or use one with a larger window")
+        }
+        ModelError::StreamInvalid { .. } => {
+            failure.hint("check that the address speaks the protocol (--api)")
+        }
+        _ => failure,
+    }
+}

@@ -1,0 +1,231 @@
+//! Settings: the layers they come from, and which one won.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use harness_core::ThinkingLevel;
+use harness_providers::Api;
+
+use crate::arguments::{AgentArguments, ModelArguments, duration};
+use crate::config_file::{ConfigFile, ProviderConfig};
+use crate::environment::{self, Environment};
+use crate::failure::Failure;
+
+/// Where a value came from; a later one wins over an earlier one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    User(PathBuf),
+    Project(PathBuf),
+    Environment(&'static str),
+    Flag(&'static str),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::User(path) | Self::Project(path) => write!(f, "{}", path.display()),
+            Self::Environment(name) => write!(f, "the variable {name}"),
+            Self::Flag(name) => write!(f, "{name}"),
+        }
+    }
+}
+
+/// A value, and where it came from.
+#[derive(Clone, Debug)]
+pub(crate) struct Setting<T> {
+    pub(crate) value: T,
+    pub(crate) origin: Origin,
+}
+
+/// What a configuration file was found to be.
+#[derive(Clone, Debug)]
+pub(crate) struct FileFound {
+    pub(crate) path: PathBuf,
+    pub(crate) state: FileState,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FileState {
+    Read,
+    Missing,
+    /// It belongs to a project that the user does not trust.
+    Untrusted,
+}
+
+/// All settings, each with its origin.
+#[derive(Debug, Default)]
+pub(crate) struct Settings {
+    pub(crate) model: Option<Setting<String>>,
+    pub(crate) api: Option<Setting<Api>>,
+    pub(crate) base_url: Option<Setting<String>>,
+    pub(crate) api_key_env: Option<Setting<String>>,
+    pub(crate) thinking: Option<Setting<ThinkingLevel>>,
+    pub(crate) max_turns: Option<Setting<u32>>,
+    pub(crate) timeout: Option<Setting<Duration>>,
+    pub(crate) tools: Option<Setting<Vec<String>>>,
+    pub(crate) ca_file: Option<Setting<PathBuf>>,
+    pub(crate) providers: BTreeMap<String, Setting<ProviderConfig>>,
+    pub(crate) files: Vec<FileFound>,
+}
+
+impl Settings {
+    /// Reads all layers: the user's file, a trusted project's file, the environment, the flags.
+    pub(crate) fn load(
+        environment: &Environment,
+        folder: &Path,
+        model: &ModelArguments,
+        agent: &AgentArguments,
+    ) -> Result<Self, Failure> {
+        let mut settings = Self::default();
+        let mut trusted = Vec::new();
+        if let Some(path) = environment.config_folder().map(|folder| folder.join("config.toml")) {
+            match ConfigFile::read(&path)? {
+                Some(file) => {
+                    trusted = file.trusted_projects.clone().unwrap_or_default();
+                    settings.take_file(file, &Origin::User(path.clone()))?;
+                    settings.found(path, FileState::Read);
+                }
+                None => settings.found(path, FileState::Missing),
+            }
+        }
+        if let Some(path) = project_file(folder) {
+            let project = path.parent().and_then(Path::parent).unwrap_or(folder);
+            if is_trusted(project, &trusted, environment.home().as_deref()) {
+                if let Some(file) = ConfigFile::read(&path)? {
+                    if file.trusted_projects.is_some() {
+                        return Err(Failure::configuration(format!(
+                            "{}: a project cannot say which projects are trusted",
+                            path.display()
+                        ))
+                        .hint("move trusted_projects to your own configuration"));
+                    }
+                    settings.take_file(file, &Origin::Project(path.clone()))?;
+                    settings.found(path, FileState::Read);
+                }
+            } else {
+                settings.found(path, FileState::Untrusted);
+            }
+        }
+        settings.take_environment(environment)?;
+        settings.take_flags(model, agent);
+        Ok(settings)
+    }
+
+    fn found(&mut self, path: PathBuf, state: FileState) {
+        self.files.push(FileFound { path, state });
+    }
+
+    fn take_file(&mut self, file: ConfigFile, origin: &Origin) -> Result<(), Failure> {
+        if file.max_turns == Some(0) {
+            return Err(Failure::configuration(format!("{origin}: max_turns must be at least 1")));
+        }
+        put(&mut self.model, file.model, origin);
+        put(&mut self.thinking, file.thinking, origin);
+        put(&mut self.max_turns, file.max_turns, origin);
+        put(&mut self.timeout, file.timeout, origin);
+        put(&mut self.tools, file.tools, origin);
+        put(&mut self.ca_file, file.ca_file, origin);
+        for (name, value) in file.providers {
+            self.providers.insert(name, Setting { value, origin: origin.clone() });
+        }
+        Ok(())
+    }
+
+    fn take_environment(&mut self, environment: &Environment) -> Result<(), Failure> {
+        let origin = Origin::Environment;
+        put(&mut self.model, environment.text(environment::MODEL), &origin(environment::MODEL));
+        let api = parsed(environment, environment::API, |text| {
+            text.parse::<Api>().map_err(|error| error.to_string())
+        })?;
+        put(&mut self.api, api, &origin(environment::API));
+        put(
+            &mut self.base_url,
+            environment.text(environment::BASE_URL),
+            &origin(environment::BASE_URL),
+        );
+        put(
+            &mut self.api_key_env,
+            environment.text(environment::API_KEY_ENV),
+            &origin(environment::API_KEY_ENV),
+        );
+        let thinking = parsed(environment, environment::THINKING, str::parse)?;
+        put(&mut self.thinking, thinking, &origin(environment::THINKING));
+        let max_turns = parsed(environment, environment::MAX_TURNS, |text| {
+            match text.parse::<u32>() {
+                Ok(turns) if turns > 0 => Ok(turns),
+                _ => Err("it must be a whole number of at least 1".to_owned()),
+            }
+        })?;
+        put(&mut self.max_turns, max_turns, &origin(environment::MAX_TURNS));
+        let timeout = parsed(environment, environment::TIMEOUT, duration)?;
+        put(&mut self.timeout, timeout, &origin(environment::TIMEOUT));
+        let ca_file = environment.text(environment::CA_FILE).map(PathBuf::from);
+        put(&mut self.ca_file, ca_file, &origin(environment::CA_FILE));
+        Ok(())
+    }
+
+    fn take_flags(&mut self, model: &ModelArguments, agent: &AgentArguments) {
+        let origin = Origin::Flag;
+        // A blank value is as good as none: scripts pass variables that may be empty.
+        let text = |text: &Option<String>| {
+            text.as_deref().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
+        };
+        put(&mut self.model, text(&model.model), &origin("--model"));
+        put(&mut self.api, model.api, &origin("--api"));
+        put(&mut self.base_url, text(&model.base_url), &origin("--base-url"));
+        put(&mut self.api_key_env, text(&model.api_key_env), &origin("--api-key-env"));
+        put(&mut self.thinking, model.thinking, &origin("--thinking"));
+        put(&mut self.tools, agent.tools.clone(), &origin("--tools"));
+        if agent.no_tools {
+            put(&mut self.tools, Some(Vec::new()), &origin("--no-tools"));
+        }
+    }
+}
+
+fn put<T>(slot: &mut Option<Setting<T>>, value: Option<T>, origin: &Origin) {
+    if let Some(value) = value {
+        *slot = Some(Setting { value, origin: origin.clone() });
+    }
+}
+
+fn parsed<T>(
+    environment: &Environment,
+    name: &'static str,
+    parse: impl FnOnce(&str) -> Result<T, String>,
+) -> Result<Option<T>, Failure> {
+    environment
+        .text(name)
+        .map(|text| parse(&text))
+        .transpose()
+        .map_err(|error| Failure::configuration(format!("the variable {name} is wrong: {error}")))
+}
+
+/// The nearest `.harness/config.toml`, from the folder up to the root of its repository. Without a
+/// repository, only the folder itself is looked at.
+fn project_file(folder: &Path) -> Option<PathBuf> {
+    let root = folder.ancestors().find(|ancestor| ancestor.join(".git").exists());
+    for ancestor in folder.ancestors() {
+        let path = ancestor.join(".harness").join("config.toml");
+        if path.exists() {
+            return Some(path);
+        }
+        if root.is_none_or(|root| root == ancestor) {
+            return None;
+        }
+    }
+    None
+}
+
+fn is_trusted(project: &Path, trusted: &[PathBuf], home: Option<&Path>) -> bool {
+    let Ok(project) = project.canonicalize() else { return false };
+    trusted.iter().any(|folder| {
+        let folder = match (folder.strip_prefix("~"), home) {
+            (Ok(rest), Some(home)) => home.join(rest),
+            _ => folder.clone(),
+        };
+        folder.is_absolute()
+            && folder.canonicalize().is_ok_and(|folder| project.starts_with(folder))
+    })
+}

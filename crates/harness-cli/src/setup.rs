@@ -1,0 +1,118 @@
+//! From arguments and settings to an agent.
+
+use std::path::{Path, PathBuf};
+
+use harness_agent::{AgentHarness, DefaultOptions, SystemPromptSource, default_harness};
+use harness_core::Limits;
+use harness_tools::{ShellOptions, Workspace};
+
+use crate::arguments::{AgentArguments, ModelArguments};
+use crate::demo::DemoProject;
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::model_choice::{Choice, Target, secret_variables};
+use crate::settings::Settings;
+
+/// Everything that a command needs.
+pub(crate) struct Setup {
+    pub(crate) environment: Environment,
+    pub(crate) folder: PathBuf,
+    pub(crate) settings: Settings,
+}
+
+impl Setup {
+    /// Reads the environment and the configuration.
+    pub(crate) fn read(model: &ModelArguments, agent: &AgentArguments) -> Result<Self, Failure> {
+        let environment = Environment::read();
+        let folder = working_folder(agent.cwd.as_deref())?;
+        let settings = Settings::load(&environment, &folder, model, agent)?;
+        Ok(Self { environment, folder, settings })
+    }
+
+    /// The workspace of the tools, in a folder.
+    pub(crate) fn workspace(&self, folder: &Path) -> Workspace {
+        let mut shell = ShellOptions::default();
+        shell.search = self
+            .environment
+            .path()
+            .map(|path| std::env::split_paths(&path).collect())
+            .unwrap_or_default();
+        shell.hidden_variables =
+            secret_variables(&self.settings).into_iter().map(Into::into).collect();
+        shell.output_folder = self.environment.temporary_folder();
+        let workspace = Workspace::new(folder).with_shell(shell);
+        match self.environment.home() {
+            Some(home) => workspace.with_home(home),
+            None => workspace,
+        }
+    }
+
+    /// The agent. For the demonstration, also its project, which lives as long as the value.
+    pub(crate) fn agent(
+        &self,
+        choice: &Choice,
+        arguments: &AgentArguments,
+        limits: Limits,
+    ) -> Result<(AgentHarness, Option<DemoProject>), Failure> {
+        let demo = match choice.target {
+            Target::Demo => Some(DemoProject::create(&self.environment.temporary_folder())?),
+            Target::Scripted(_) | Target::Service(_) | Target::Idle => None,
+        };
+        let folder = demo.as_ref().map_or(self.folder.as_path(), DemoProject::folder);
+        let mut options = DefaultOptions::new(choice.model()?, self.workspace(folder));
+        // The demonstration's script needs all tools, whatever is configured.
+        if demo.is_none() {
+            options.tools = self.settings.tools.as_ref().map(|tools| tools.value.clone());
+        }
+        if let Some(text) = &arguments.system_prompt {
+            options.system_prompt = match text_or_file(text, &self.folder)? {
+                text if text.trim().is_empty() => SystemPromptSource::Empty,
+                text => SystemPromptSource::Text(text),
+            };
+        }
+        for text in &arguments.append_system_prompt {
+            options.append_system_prompt.push(text_or_file(text, &self.folder)?);
+        }
+        options.thinking =
+            self.settings.thinking.as_ref().map(|level| level.value).unwrap_or_default();
+        options.limits = limits;
+        let agent = default_harness(options)
+            .map_err(|error| Failure::configuration(error.to_string()))?;
+        Ok((agent, demo))
+    }
+}
+
+/// The folder to work in, absolute.
+fn working_folder(given: Option<&Path>) -> Result<PathBuf, Failure> {
+    let current = std::env::current_dir().map_err(|error| {
+        Failure::usage(format!("the current folder cannot be used: {error}"))
+            .hint("it may have been deleted: change to another one")
+    });
+    let folder = match given {
+        None => current?,
+        Some(given) if given.is_absolute() => given.to_owned(),
+        Some(given) => current?.join(given),
+    };
+    match std::fs::metadata(&folder) {
+        Ok(metadata) if metadata.is_dir() => {}
+        Ok(_) => return Err(Failure::usage(format!("{} is not a folder", folder.display()))),
+        Err(error) => {
+            return Err(Failure::usage(format!(
+                "the folder {} cannot be used: {error}",
+                folder.display()
+            ))
+            .hint("name one that is there with -C"));
+        }
+    }
+    Ok(folder.canonicalize().unwrap_or(folder))
+}
+
+/// A text, or with `@` before it the text of a file.
+fn text_or_file(text: &str, folder: &Path) -> Result<String, Failure> {
+    let Some(name) = text.strip_prefix('@') else { return Ok(text.to_owned()) };
+    let path = folder.join(name);
+    let text = std::fs::read_to_string(&path).map_err(|error| {
+        Failure::usage(format!("cannot read {}: {error}", path.display()))
+    })?;
+    Ok(text.strip_prefix('\u{feff}').map_or(text.clone(), str::to_owned))
+}

@@ -1,0 +1,85 @@
+//! `harness tools`: what is on offer, and a call by hand.
+
+use std::io::Read;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use harness_core::{Caller, CancellationToken, Limits, ToolOutcome};
+
+use crate::arguments::{
+    AgentArguments, ModelArguments, Output, ToolsCallArguments, ToolsListArguments,
+};
+use crate::failure::{Exit, Failure};
+use crate::model_choice::{Choice, Target};
+use crate::setup::Setup;
+use crate::signals::Signals;
+use crate::stdout;
+
+/// A stand-in for commands that need an agent and never ask its model.
+pub(crate) fn no_model() -> Choice {
+    Choice { target: Target::Idle, because: "no model is asked".to_owned() }
+}
+
+/// Lists the tools.
+pub(crate) fn list(arguments: &ToolsListArguments) -> Result<ExitCode, Failure> {
+    let setup = Setup::read(&ModelArguments::default(), &arguments.agent)?;
+    let (agent, _) = setup.agent(&no_model(), &arguments.agent, Limits::default())?;
+    let mut text = String::new();
+    for tool in agent.loop_config().tools() {
+        let spec = tool.spec();
+        match arguments.output {
+            Output::Json => {
+                text.push_str(&serde_json::to_string(&**spec).unwrap_or_default());
+                text.push('\n');
+            }
+            Output::Text => {
+                let first = spec.description.lines().next().unwrap_or_default();
+                text.push_str(&format!("{:<6} {first}\n", spec.name));
+            }
+        }
+    }
+    stdout::print(&text);
+    Ok(Exit::Finished.into())
+}
+
+/// Calls a tool.
+pub(crate) async fn call(arguments: ToolsCallArguments) -> Result<ExitCode, Failure> {
+    let agent_arguments = AgentArguments { cwd: arguments.cwd.clone(), ..Default::default() };
+    let setup = Setup::read(&ModelArguments::default(), &agent_arguments)?;
+    let (agent, _) = setup.agent(&no_model(), &agent_arguments, Limits::default())?;
+    let tools = agent.loop_config().tools();
+    if !tools.iter().any(|tool| tool.spec().name == arguments.name) {
+        let names: Vec<&str> = tools.iter().map(|tool| tool.spec().name.as_str()).collect();
+        return Err(Failure::usage(format!("there is no tool `{}`", arguments.name))
+            .hint(format!("the tools are {}", names.join(", "))));
+    }
+    let text = if arguments.arguments == "-" {
+        let mut text = String::new();
+        std::io::stdin().lock().read_to_string(&mut text).map_err(|error| {
+            Failure::usage(format!("standard input cannot be read: {error}"))
+        })?;
+        text
+    } else {
+        arguments.arguments.clone()
+    };
+    let cancel = CancellationToken::new();
+    let signals = Signals::listen(cancel.clone())?;
+    let call = agent.call_tool(Caller::default(), &arguments.name, &text, cancel);
+    let outcome = tokio::select! {
+        biased;
+        outcome = call => outcome.map_err(|error| Failure::failed(error.to_string()))?,
+        () = signals.second() => ToolOutcome::Cancelled,
+    };
+    match arguments.output {
+        Output::Text => stdout::print(&outcome.shown_text()),
+        Output::Json => {
+            stdout::print(&serde_json::to_string(&Arc::new(&outcome)).unwrap_or_default());
+        }
+    }
+    Ok(match (signals.exit(), outcome.is_error()) {
+        (Some(exit), _) => exit,
+        (None, true) => Exit::Failed,
+        (None, false) => Exit::Finished,
+    }
+    .into())
+}

@@ -1,0 +1,123 @@
+//! What the parts of a run share, and how they pass through its journal.
+
+use std::sync::atomic::AtomicU32;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::FutureExt;
+
+use crate::config::LoopConfig;
+use crate::context::RunContext;
+use crate::error::JournalError;
+use crate::journal::{Effect, Journal, Record, Step, StepKind};
+use crate::message::UserMessage;
+use crate::queue::Queues;
+
+/// One run in progress: what all its parts need.
+pub(crate) struct Engine<'a> {
+    pub(crate) config: &'a LoopConfig,
+    pub(crate) journal: &'a dyn Journal,
+    pub(crate) queues: &'a Queues,
+    /// How often the innermost layer ran: a middleware may run it again.
+    pub(crate) passes: AtomicU32,
+}
+
+impl Engine<'_> {
+    /// Passes a step through the journal.
+    pub(crate) async fn step(
+        &self,
+        name: &str,
+        kind: StepKind<'_>,
+        effect: Effect<'_>,
+    ) -> Result<Record, JournalError> {
+        self.journal.run(Step::new(name, kind), effect).await
+    }
+
+    pub(crate) async fn value(
+        &self,
+        name: &str,
+        read: impl FnOnce(&Self) -> Record + Send,
+    ) -> Result<Record, JournalError> {
+        self.step(name, StepKind::Value, async { read(self) }.boxed())
+            .await
+    }
+
+    /// The time, on record.
+    pub(crate) async fn now(&self, name: &str) -> Result<Duration, JournalError> {
+        match self
+            .value(name, |engine| Record::Time(engine.config.inner.clock.now()))
+            .await?
+        {
+            Record::Time(time) => Ok(time),
+            _ => Err(Self::foreign(name)),
+        }
+    }
+
+    /// A random number, on record.
+    pub(crate) async fn random(&self, name: &str) -> Result<u64, JournalError> {
+        match self
+            .value(name, |engine| {
+                Record::Random(engine.config.inner.entropy.next())
+            })
+            .await?
+        {
+            Record::Random(random) => Ok(random),
+            _ => Err(Self::foreign(name)),
+        }
+    }
+
+    /// Messages from the queues, on record.
+    pub(crate) async fn messages(
+        &self,
+        name: &str,
+        take: impl FnOnce(&Queues) -> Vec<UserMessage> + Send,
+    ) -> Result<Vec<UserMessage>, JournalError> {
+        let taken = Mutex::new(Vec::new());
+        let record = self.value(name, |engine| {
+            let messages = take(engine.queues);
+            taken
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone_from(&messages);
+            Record::Messages(messages)
+        });
+        let error = match record.await {
+            Ok(Record::Messages(messages)) => return Ok(messages),
+            Ok(_) => Self::foreign(name),
+            Err(error) => error,
+        };
+        // Taken and not on record: they were not delivered.
+        let taken = taken.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.queues.put_back(taken);
+        Err(error)
+    }
+
+    /// The time, on record, but not before `least`; or, on record too, that the run was cancelled.
+    pub(crate) async fn time_or_cancel(
+        &self,
+        cx: &RunContext,
+        name: &str,
+        least: Duration,
+    ) -> Result<Option<Duration>, JournalError> {
+        let record = self.value(name, |engine| {
+            if cx.cancellation().is_cancelled() {
+                Record::Cancelled
+            } else {
+                Record::Time(engine.config.inner.clock.now().max(least))
+            }
+        });
+        match record.await? {
+            Record::Time(time) => Ok(Some(time)),
+            Record::Cancelled => Ok(None),
+            _ => Err(Self::foreign(name)),
+        }
+    }
+
+    /// The error for a record that cannot be the answer to its step.
+    pub(crate) fn foreign(name: &str) -> JournalError {
+        JournalError {
+            step: name.to_owned(),
+            message: "the record is of another kind: it is from another run or version".to_owned(),
+        }
+    }
+}

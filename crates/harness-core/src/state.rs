@@ -1,0 +1,239 @@
+//! What changes from turn to turn.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::batch::{Batch, bounded};
+use crate::config::{LoopConfig, ToolSet};
+use crate::context::RunContext;
+use crate::error::Error;
+use crate::event::{Event, MessageSource};
+use crate::limits::Limits;
+use crate::message::{
+    AssistantMessage, AssistantPart, Message, MessageRef, ToolResult, ToolResults, UserMessage,
+};
+use crate::model::{Model, ThinkingLevel};
+use crate::outcome::{RunOutcome, RunStatus, ToolOutcome};
+use crate::repetition::Repetition;
+use crate::reply::{make_unique, tidy};
+use crate::usage::Usage;
+
+/// The conversation and the counts of one pass of a run.
+pub(crate) struct State {
+    pub(crate) messages: Arc<Vec<MessageRef>>,
+    before: usize,
+    /// Estimated bytes of all messages.
+    pub(crate) bytes: usize,
+    call_ids: HashSet<String>,
+    pub(crate) usage: Usage,
+    pub(crate) cost: Option<f64>,
+    pub(crate) turns: u32,
+    pub(crate) cut_replies: u32,
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) tools: ToolSet,
+    pub(crate) thinking: ThinkingLevel,
+    pub(crate) system: Option<Arc<str>>,
+    /// Estimated bytes of the last request.
+    asked_bytes: usize,
+    tokens_per_byte: f64,
+    /// Whether somebody was told that a limit cannot be kept.
+    warned: bool,
+    /// Whether queued messages were delivered at the end of the last turn.
+    pub(crate) delivered: bool,
+    pub(crate) repetition: Repetition,
+}
+
+impl State {
+    pub(crate) fn new(config: &LoopConfig, history: Vec<MessageRef>) -> Self {
+        let mut call_ids = HashSet::new();
+        for message in &history {
+            if let Message::Assistant(reply) = &**message {
+                call_ids.extend(reply.tool_calls().map(|call| call.id.clone()));
+            }
+        }
+        Self {
+            before: history.len(),
+            bytes: history
+                .iter()
+                .map(|message| message.approximate_bytes())
+                .sum(),
+            messages: Arc::new(history),
+            call_ids,
+            usage: Usage::default(),
+            cost: Some(0.0),
+            turns: 0,
+            cut_replies: 0,
+            model: Arc::clone(&config.inner.model),
+            tools: config.inner.tools.clone(),
+            thinking: config.inner.thinking,
+            system: None,
+            asked_bytes: 0,
+            // On the low side of what code and English take, until a provider has counted.
+            tokens_per_byte: 1.0 / 3.0,
+            warned: false,
+            delivered: false,
+            repetition: Repetition::default(),
+        }
+    }
+
+    pub(crate) fn push(&mut self, message: MessageRef) {
+        self.bytes += message.approximate_bytes();
+        // Copies only while somebody still holds an earlier request.
+        Arc::make_mut(&mut self.messages).push(message);
+    }
+
+    /// Adds messages of the user's side. Whether there was any that was not blank.
+    pub(crate) fn say(
+        &mut self,
+        cx: &RunContext,
+        messages: Vec<UserMessage>,
+        source: MessageSource,
+    ) -> bool {
+        let mut any = false;
+        for mut message in messages {
+            message.content.retain(|part| !part.is_blank());
+            if message.is_blank() {
+                continue;
+            }
+            any = true;
+            let message = MessageRef::new(Message::User(message));
+            self.push(message.clone());
+            cx.emit(Event::UserMessage { message, source });
+        }
+        any
+    }
+
+    pub(crate) fn has_something_to_answer(&self) -> bool {
+        self.messages
+            .last()
+            .is_some_and(|last| !matches!(&**last, Message::Assistant(_)))
+    }
+
+    /// The system prompt's text, shared with the last turn's if it did not change.
+    pub(crate) fn system(&mut self, text: String) -> Option<Arc<str>> {
+        if text.trim().is_empty() {
+            self.system = None;
+        } else if self.system.as_deref() != Some(text.as_str()) {
+            self.system = Some(text.into());
+        }
+        self.system.clone()
+    }
+
+    /// How many tokens a reply may have, so that it fits the window beside what the model is shown.
+    ///
+    /// `None` leaves it to the provider: there is room for all that the model can write.
+    pub(crate) fn output_budget(
+        &mut self,
+        fixed_bytes: usize,
+        shown_bytes: usize,
+        wanted: Option<u64>,
+    ) -> Result<Option<u64>, Error> {
+        /// The least that a reply is worth asking for. If there is no room for it, the provider says
+        /// so, and the conversation can be made shorter; a reply of a few tokens helps nobody.
+        const LEAST: u64 = 1_024;
+        self.asked_bytes = fixed_bytes.saturating_add(shown_bytes);
+        let info = self.model.info();
+        let most = match (wanted, info.max_output_tokens) {
+            (Some(wanted), Some(cap)) => Some(wanted.min(cap)),
+            (wanted, cap) => wanted.or(cap),
+        };
+        let asked = wanted.and(most);
+        let Some(window) = info.context_window else {
+            return Ok(asked);
+        };
+        let fixed = self.tokens(fixed_bytes);
+        if fixed >= window {
+            return Err(Error::Config(format!(
+                "the system prompt and the tools alone need about {fixed} tokens, and the context \
+                 window of {} has {window}",
+                info.id
+            )));
+        }
+        let Some(most) = most else {
+            return Ok(None);
+        };
+        // The estimate must not be too small: the provider would refuse the request.
+        let used = self.tokens(self.asked_bytes);
+        let used = used.saturating_add(used / 16);
+        let room = window.saturating_sub(used).max(LEAST.min(window / 4 + 1));
+        Ok(if room < most { Some(room) } else { asked })
+    }
+
+    /// About how many tokens some bytes are, as the provider counted the last request.
+    fn tokens(&self, bytes: usize) -> u64 {
+        (bytes as f64 * self.tokens_per_byte) as u64
+    }
+
+    /// Adds up what a reply used.
+    pub(crate) fn count(&mut self, cx: &RunContext, reply: &AssistantMessage, limits: &Limits) {
+        if let Some(usage) = &reply.usage {
+            self.usage.add(usage);
+            if usage.input_tokens > 0 && self.asked_bytes > 0 {
+                let measured = usage.input_tokens as f64 / self.asked_bytes as f64;
+                self.tokens_per_byte = measured.clamp(0.1, 1.0);
+            }
+        }
+        // A fallback may have answered, whose prices are not at hand: then the cost is not known.
+        let prices = Some(self.model.info()).filter(|info| info.id == reply.model);
+        let cost = match (prices.and_then(|info| info.prices), &reply.usage) {
+            (Some(prices), Some(usage)) => Some(prices.cost(usage)).filter(|cost| cost.is_finite()),
+            _ => None,
+        };
+        self.cost = self.cost.zip(cost).map(|(sum, cost)| sum + cost);
+        let blind = (limits.max_tokens.is_some() && reply.usage.is_none())
+            || (limits.max_cost.is_some() && self.cost.is_none());
+        if blind && !self.warned {
+            self.warned = true;
+            let message = format!(
+                "{} does not tell what a reply used or cost, so the run's limit of it cannot be kept",
+                reply.model
+            );
+            cx.emit(Event::Warning { message });
+        }
+    }
+
+    /// Makes a reply fit for the conversation: a middleware may have written it. Its call ids become
+    /// unique there.
+    pub(crate) fn accept(&mut self, reply: &mut AssistantMessage) {
+        reply.content = tidy(std::mem::take(&mut reply.content));
+        for part in &mut reply.content {
+            if let AssistantPart::ToolCall(call) = part {
+                make_unique(&mut call.id, &mut self.call_ids);
+            }
+        }
+    }
+
+    pub(crate) fn take_results(
+        &mut self,
+        batch: &Batch<'_>,
+        outcomes: Vec<ToolOutcome>,
+        max_bytes: usize,
+    ) -> Arc<ToolResults> {
+        let results = batch
+            .calls()
+            .iter()
+            .zip(outcomes)
+            .map(|(call, outcome)| ToolResult {
+                call_id: call.id.clone(),
+                name: call.name.clone(),
+                outcome: Arc::new(bounded(outcome, max_bytes)),
+            })
+            .collect();
+        let results = ToolResults { results };
+        self.push(MessageRef::new(Message::ToolResults(results.clone())));
+        Arc::new(results)
+    }
+
+    pub(crate) fn end(self, cx: &RunContext, status: RunStatus) -> RunOutcome {
+        RunOutcome {
+            run_id: cx.run_id().to_owned(),
+            status,
+            history_before: self.before,
+            usage: self.usage,
+            cost: self.cost,
+            turns: self.turns,
+            undelivered: Vec::new(),
+            history: Arc::unwrap_or_clone(self.messages),
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! The integration tests of `harness-core`: the loop, its middlewares, its journal, its messages.
+//!
+//! Everything runs on the fakes of `test_support`, which check each request against the rules of
+//! `protocol`, and on the public surface only.
+
+#![cfg(test)]
+
+//mod event;
+//mod from_fn;
+//mod go_on;
+//mod handle;
+//mod hook_set;
+//mod journal;
+//mod limits;
+mod loop_cases;
+mod loop_cases_more;
+//mod message;
+//mod middleware;
+//mod middleware_failure;
+//mod onion;
+//mod protocol;
+//mod reply;
+mod retry;
+mod rules;
+mod stage;
+//mod tool;
+mod types;

@@ -1,0 +1,8 @@
+//! OpenAI Chat Completions.
+
+mod encode;
+mod parse;
+mod wire;
+
+pub(crate) use encode::body;
+pub(crate) use parse::ChatParser;

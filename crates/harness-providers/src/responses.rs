@@ -1,0 +1,8 @@
+//! OpenAI Responses.
+
+mod encode;
+mod parse;
+mod wire;
+
+pub(crate) use encode::body;
+pub(crate) use parse::ResponsesParser;

@@ -1,0 +1,206 @@
+//! The output of a command: its end in memory, all of it in a file.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use tempfile::NamedTempFile;
+
+use crate::limits::Limits;
+use crate::terminal::{Screen, Stream};
+use crate::truncate::tail;
+
+/// How much of the output's end is shown while a command runs, in bytes and lines.
+const PREVIEW: (usize, usize) = (10, 2_048);
+
+/// Which stream bytes came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    Stdout,
+    Stderr,
+}
+
+/// Collects the output of a command. Memory is bounded by a few times the limit of a result.
+#[derive(Debug)]
+pub(crate) struct Capture {
+    stdout: Stream,
+    stderr: Stream,
+    screen: Screen,
+    /// The end of the cleaned output; all of it until there is a file.
+    end: String,
+    fresh: String,
+    bytes: u64,
+    line_breaks: u64,
+    max_bytes: usize,
+    max_lines: usize,
+    folder: PathBuf,
+    file: Option<NamedTempFile>,
+    file_room: u64,
+    file_problem: Option<String>,
+}
+
+/// What is known at the end.
+#[derive(Debug)]
+pub(crate) struct Captured {
+    /// The last lines of the cleaned output.
+    pub(crate) text: String,
+    /// Lines in all.
+    pub(crate) lines: u64,
+    /// Bytes of the cleaned output in all.
+    pub(crate) bytes: u64,
+    /// The file with all of it, if it does not fit.
+    pub(crate) file: Option<PathBuf>,
+    /// What the file lacks, in words.
+    pub(crate) file_problem: Option<String>,
+}
+
+impl Capture {
+    pub(crate) fn new(limits: &Limits, folder: PathBuf) -> Self {
+        Self {
+            stdout: Stream::default(),
+            stderr: Stream::default(),
+            screen: Screen::default(),
+            end: String::new(),
+            fresh: String::new(),
+            bytes: 0,
+            line_breaks: 0,
+            max_bytes: limits.output_bytes,
+            max_lines: limits.bash_lines,
+            folder,
+            file: None,
+            file_room: limits.bash_spill_bytes,
+            file_problem: None,
+        }
+    }
+
+    /// Whether taking more means writing to a file.
+    pub(crate) fn writes_file(&self) -> bool {
+        self.bytes as usize + 128 * 1024 > self.max_bytes
+    }
+
+    /// Takes what a stream gave.
+    pub(crate) fn push(&mut self, source: Source, bytes: &[u8]) {
+        let stream = match source {
+            Source::Stdout => &mut self.stdout,
+            Source::Stderr => &mut self.stderr,
+        };
+        stream.push(bytes, false, &mut self.screen, &mut self.fresh);
+        self.settle();
+    }
+
+    fn settle(&mut self) {
+        let fresh = std::mem::take(&mut self.fresh);
+        self.bytes += fresh.len() as u64;
+        self.line_breaks += memchr::memchr_iter(b'\n', fresh.as_bytes()).count() as u64;
+        self.end.push_str(&fresh);
+        if self.file.is_some() {
+            self.write(&fresh);
+        } else if self.file_problem.is_none()
+            && (self.bytes > self.max_bytes as u64 || self.lines() > self.max_lines as u64)
+        {
+            match open_file(&self.folder) {
+                Ok(file) => {
+                    self.file = Some(file);
+                    let all = std::mem::take(&mut self.end);
+                    self.write(&all);
+                    self.end = all;
+                }
+                Err(error) => {
+                    self.file_problem = Some(format!("the rest could not be kept: {error}"));
+                }
+            }
+        }
+        // Twice the limit is kept, so that the line that was cut here is never taken for whole.
+        if self.end.len() > self.max_bytes * 4 {
+            let start = self.end.ceil_char_boundary(self.end.len() - self.max_bytes * 2);
+            self.end.drain(..start);
+        }
+        self.fresh = fresh;
+        self.fresh.clear();
+    }
+
+    fn write(&mut self, text: &str) {
+        let Some(file) = &mut self.file else { return };
+        if self.file_room == 0 {
+            return;
+        }
+        let fits = text.floor_char_boundary(usize::try_from(self.file_room).unwrap_or(usize::MAX));
+        match file.write_all(text.as_bytes().get(..fits).unwrap_or_default()) {
+            Ok(()) => self.file_room -= fits as u64,
+            Err(error) => {
+                self.file_room = 0;
+                self.file_problem = Some(format!("it is not complete: {error}"));
+            }
+        }
+        if fits < text.len() {
+            self.file_room = 0;
+            self.file_problem.get_or_insert_with(|| "it holds only the beginning".to_owned());
+        }
+    }
+
+    fn lines(&self) -> u64 {
+        self.line_breaks + u64::from(!self.end.is_empty() && !self.end.ends_with('\n'))
+    }
+
+    /// The last lines so far.
+    pub(crate) fn preview(&self) -> String {
+        let mut text = tail(&self.end, PREVIEW.0, PREVIEW.1).to_owned();
+        text.push_str(&self.screen.line());
+        tail(&text, PREVIEW.0, PREVIEW.1).to_owned()
+    }
+
+    /// Ends both streams and gives what is to be shown.
+    pub(crate) fn finish(mut self) -> Captured {
+        let mut fresh = std::mem::take(&mut self.fresh);
+        self.stdout.push(b"", true, &mut self.screen, &mut fresh);
+        self.stderr.push(b"", true, &mut self.screen, &mut fresh);
+        self.screen.take_line(&mut fresh);
+        self.fresh = fresh;
+        self.settle();
+        let lines = self.lines();
+        let text = tail(&self.end, self.max_lines, self.max_bytes).to_owned();
+        let file = self.file.and_then(|file| match file.keep() {
+            Ok((_, path)) => Some(path),
+            Err(error) => {
+                self.file_problem = Some(format!("the rest could not be kept: {}", error.error));
+                None
+            }
+        });
+        Captured { text, lines, bytes: self.bytes, file, file_problem: self.file_problem }
+    }
+}
+
+fn open_file(folder: &std::path::Path) -> std::io::Result<NamedTempFile> {
+    tempfile::Builder::new().prefix("harness-bash-").suffix(".log").tempfile_in(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bash_12_long_multibyte_output_is_kept_whole() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let text = "\u{2192}".repeat(50_000);
+        let mut capture = Capture::new(&Limits::default(), folder.path().to_owned());
+        for piece in text.as_bytes().chunks(4_096) {
+            capture.push(Source::Stdout, piece);
+        }
+        let captured = capture.finish();
+        let file = captured.file.expect("a file");
+        assert_eq!(std::fs::read_to_string(file).expect("text"), text);
+        assert!(text.ends_with(&captured.text) && captured.text.len() > 51_000);
+        assert_eq!((captured.lines, captured.bytes), (1, 150_000));
+    }
+
+    #[test]
+    fn the_last_lines_are_shown() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut capture = Capture::new(&Limits::default(), folder.path().to_owned());
+        for n in 1..=5_000 {
+            capture.push(Source::Stdout, format!("{n}\n").as_bytes());
+        }
+        let captured = capture.finish();
+        assert!(captured.text.starts_with("3001\n") && captured.text.ends_with("5000\n"));
+        assert_eq!(captured.lines, 5_000);
+    }
+}

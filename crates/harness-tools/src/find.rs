@@ -1,0 +1,176 @@
+//! `find`: paths that match a glob.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use harness_core::{Execution, Replay, Tool, ToolContext, ToolError, ToolOutput, async_trait};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::aliases;
+use crate::blocking::{self, Stop};
+use crate::error::Error;
+use crate::glob::Glob;
+use crate::limits::Limits;
+use crate::truncate;
+use crate::walk::{Next, Walk};
+use crate::workspace::Workspace;
+
+/// Finds files and folders by glob, hidden ones included, .git and ignored ones (.gitignore) left out.
+/// A glob without a slash matches names at any depth.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+pub struct FindArgs {
+    /// Such as *.rs, src/**/*.rs or {a,b}/*.md.
+    pub pattern: String,
+    /// Folder to search; default: the workspace.
+    pub path: Option<String>,
+    /// Most paths; default 1000.
+    pub limit: Option<u64>,
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FindResult {
+    /// Paths, sorted by their parts, relative to the workspace if they lie in it; folders end in `/`.
+    pub paths: Vec<String>,
+    /// There are more.
+    pub more: bool,
+    /// What else is to be known, one sentence each.
+    pub notices: Vec<String>,
+}
+
+/// Finds paths by a glob.
+///
+/// The folder is walked on several threads; the result is sorted, and always the first paths in that
+/// order. Only as many paths as are shown are kept in memory.
+pub fn find_paths(workspace: &Workspace, args: &FindArgs, stop: &Stop) -> Result<FindResult, Error> {
+    let place = workspace.to_read(args.path.as_deref().unwrap_or("."))?;
+    if !place.metadata.as_ref().is_some_and(std::fs::Metadata::is_dir) {
+        return Err(Error::WrongKind { path: place.shown, what: "not a folder", hint: "" });
+    }
+    let limits = workspace.limits();
+    let limit = Limits::wanted(limits.find_paths, args.limit);
+    let glob = Glob::new(&args.pattern, &place.real)?;
+    let root = workspace.real_root();
+    let walk = Walk {
+        folder: &place.real,
+        root: root.as_deref(),
+        max_entries: limits.walk_entries,
+        stop,
+    };
+    let is_match = |entry: &ignore::DirEntry| {
+        let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+        let below = entry.path().strip_prefix(&place.real).unwrap_or(entry.path());
+        glob.is_match(below, is_folder).then_some(is_folder)
+    };
+    let found: Mutex<BTreeMap<PathBuf, bool>> = Mutex::default();
+    let bounded = walk.visit(|entry| {
+        let is_match = is_match(entry);
+        if is_match.is_none() && !entry.file_type().is_some_and(|kind| kind.is_dir()) {
+            return Next::On;
+        }
+        let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+        let full = found.len() > limit;
+        if full && found.last_key_value().is_some_and(|(last, _)| entry.path() > last.as_path()) {
+            return Next::Skip;
+        }
+        if let Some(is_folder) = is_match {
+            found.insert(entry.path().to_owned(), is_folder);
+            // One more than is shown, to know that there are more.
+            if found.len() > limit + 1 {
+                found.pop_last();
+            }
+        }
+        Next::On
+    });
+    stop.check()?;
+    let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut notices = Vec::new();
+    if bounded {
+        notices.push(format!("The search ended after {} entries.", limits.walk_entries));
+    }
+    if found.is_empty()
+        && let Some(path) = walk.left_out(|entry| is_match(entry).is_some())
+    {
+        notices.push(format!(
+            "Ignored files were left out; `{}` matches. Name its folder in `path` to search there.",
+            workspace.show(&path)
+        ));
+    }
+    let more = found.len() > limit;
+    let paths = found
+        .into_iter()
+        .take(limit)
+        .map(|(path, is_folder)| {
+            let mut shown = workspace.show(&path).replace('\n', "\\n");
+            if is_folder {
+                shown.push('/');
+            }
+            shown
+        })
+        .collect();
+    Ok(FindResult { paths, more, notices })
+}
+
+impl FindResult {
+    /// One path a line, at most `max_bytes` of them, and notices in brackets.
+    pub fn render(&self, max_bytes: usize) -> String {
+        let (mut text, shown) = truncate::join_lines(&self.paths, max_bytes);
+        if self.paths.is_empty() {
+            "No path matches.".clone_into(&mut text);
+        }
+        if self.more || shown < self.paths.len() {
+            let _ = write!(text, "\n[The first {shown} paths are shown; there are more.]");
+        }
+        for notice in &self.notices {
+            let _ = write!(text, "\n[{notice}]");
+        }
+        text
+    }
+}
+
+/// The tool `find`.
+///
+/// Runs beside other calls, and may be run again after a crash.
+#[derive(Clone, Debug)]
+pub struct FindTool(Workspace);
+
+impl FindTool {
+    /// Finds in this workspace.
+    pub fn new(workspace: &Workspace) -> Self {
+        Self(workspace.clone())
+    }
+}
+
+#[async_trait]
+impl Tool for FindTool {
+    type Args = FindArgs;
+
+    fn name(&self) -> std::borrow::Cow<'_, str> {
+        "find".into()
+    }
+
+    fn execution(&self) -> Execution {
+        Execution::Parallel
+    }
+
+    fn replay(&self) -> Replay {
+        Replay::Safe
+    }
+
+    fn prepare(&self, arguments: Value) -> Value {
+        aliases::apply("find", arguments)
+    }
+
+    async fn call(&self, cx: &ToolContext, args: FindArgs) -> Result<ToolOutput, ToolError> {
+        let workspace = self.0.for_call(cx);
+        let max_bytes = workspace.limits().output_bytes;
+        let found = blocking::run(cx, move |stop| find_paths(&workspace, &args, stop)).await?;
+        Ok(ToolOutput::text(found.render(max_bytes))
+            .with_details(json!({ "paths": found.paths.len(), "more": found.more })))
+    }
+}

@@ -1,0 +1,254 @@
+//! `grep`: lines that match a pattern.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use harness_core::{Execution, Replay, Tool, ToolContext, ToolError, ToolOutput, async_trait};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::aliases;
+use crate::blocking::{self, Stop};
+use crate::error::Error;
+use crate::glob::Glob;
+use crate::limits::Limits;
+use crate::search::{FileSearch, Found, Line, Searched};
+use crate::truncate;
+use crate::walk::{Next, Walk};
+use crate::workspace::Workspace;
+
+/// The largest compiled pattern, in bytes.
+const PATTERN_BYTES: usize = 10 * 1024 * 1024;
+
+/// Searches file contents for a regular expression (Rust syntax, line by line). Hidden files are
+/// searched; .git, binary and ignored files (.gitignore) are not. Gives `path:line: text`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+pub struct GrepArgs {
+    /// What to look for.
+    pub pattern: String,
+    /// File or folder; default: the workspace.
+    pub path: Option<String>,
+    /// Only files that match, such as *.rs or src/**.
+    pub glob: Option<String>,
+    /// Upper and lower case alike.
+    pub ignore_case: Option<bool>,
+    /// The pattern is plain text.
+    pub literal: Option<bool>,
+    /// Lines to show around each match.
+    pub context: Option<u64>,
+    /// Most matches; default 100.
+    pub limit: Option<u64>,
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GrepResult {
+    /// Lines to show: `path:line: text` for a match, `path-line- text` for context, `--` between
+    /// groups that do not touch.
+    pub lines: Vec<String>,
+    /// How many matching lines are among them.
+    pub matches: usize,
+    /// There are more.
+    pub more: bool,
+    /// What else is to be known, one sentence each.
+    pub notices: Vec<String>,
+}
+
+/// Searches files for a pattern.
+///
+/// Files are searched on several threads; the result is sorted by path and line, and always the first
+/// matches in that order. Binary files, and lines longer than [`Limits::grep_line_bytes`], are left
+/// out with a notice. UTF-16 with a byte order mark is read; other encodings are searched as bytes.
+pub fn search_files(
+    workspace: &Workspace,
+    args: &GrepArgs,
+    stop: &Stop,
+) -> Result<GrepResult, Error> {
+    let place = workspace.to_read(args.path.as_deref().unwrap_or("."))?;
+    let limits = workspace.limits();
+    let limit = Limits::wanted(limits.grep_matches, args.limit);
+    let context = args.context.and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+    let search = FileSearch {
+        matcher: matcher(args)?,
+        context: context.min(limits.grep_context),
+        line_chars: limits.grep_line_chars,
+        line_bytes: limits.grep_line_bytes,
+        // One more than is shown, to know that there are more.
+        max_matches: limit + 1,
+        stop: stop.clone(),
+    };
+    let found = Found::new(limit + 1);
+    let is_folder = place.metadata.as_ref().is_some_and(std::fs::Metadata::is_dir);
+    let mut notices = Vec::new();
+    if is_folder {
+        let glob = args.glob.as_deref().map(|glob| Glob::new(glob, &place.real)).transpose()?;
+        let root = workspace.real_root();
+        let walk = Walk {
+            folder: &place.real,
+            root: root.as_deref(),
+            max_entries: limits.walk_entries,
+            stop,
+        };
+        let wanted = |entry: &ignore::DirEntry| {
+            let below = entry.path().strip_prefix(&place.real).unwrap_or(entry.path());
+            entry.file_type().is_some_and(|kind| kind.is_file())
+                && glob.as_ref().is_none_or(|glob| glob.is_match(below, false))
+        };
+        let bounded = walk.visit(|entry| {
+            if !found.wants(entry.path()) {
+                return Next::Skip;
+            }
+            if wanted(entry) {
+                found.add(entry.path(), search.run(entry.path()));
+            }
+            Next::On
+        });
+        if bounded {
+            notices.push(format!("The search ended after {} entries.", limits.walk_entries));
+        }
+        stop.check()?;
+        if found.is_empty()
+            && let Some(path) = walk.left_out(wanted)
+        {
+            notices.push(format!(
+                "Ignored files were left out, such as `{}`. Name a file or folder in `path` to \
+                 search there.",
+                workspace.show(&path)
+            ));
+        }
+    } else {
+        crate::read::open_regular(&place)?;
+        found.add(&place.real, search.run(&place.real));
+        stop.check()?;
+    }
+    let (files, skipped) = found.finish();
+    skipped.describe(&mut notices);
+    Ok(lay_out(workspace, files, limit, context > 0, notices))
+}
+
+fn matcher(args: &GrepArgs) -> Result<RegexMatcher, Error> {
+    if args.pattern.is_empty() {
+        return Err(Error::Argument("`pattern` is empty.".to_owned()));
+    }
+    let literal = args.literal.unwrap_or(false);
+    RegexMatcherBuilder::new()
+        .case_insensitive(args.ignore_case.unwrap_or(false))
+        .fixed_strings(literal)
+        .multi_line(true)
+        .crlf(true)
+        .size_limit(PATTERN_BYTES)
+        .dfa_size_limit(PATTERN_BYTES)
+        .build(&args.pattern)
+        .map_err(|error| {
+            let hint = if literal { "" } else { " To search for plain text, set `literal`." };
+            Error::Argument(format!("`pattern` is invalid: {error}{hint}"))
+        })
+}
+
+fn lay_out(
+    workspace: &Workspace,
+    files: Vec<(std::path::PathBuf, Searched)>,
+    limit: usize,
+    grouped: bool,
+    notices: Vec<String>,
+) -> GrepResult {
+    let mut result = GrepResult { lines: Vec::new(), matches: 0, more: false, notices };
+    for (path, searched) in files {
+        let shown = show(workspace, &path);
+        let mut last: Option<u64> = None;
+        for line in searched.lines {
+            if line.is_match && result.matches == limit {
+                result.more = true;
+                return result;
+            }
+            if grouped && !result.lines.is_empty() && last.is_none_or(|last| line.number > last + 1) {
+                result.lines.push("--".to_owned());
+            }
+            last = Some(line.number);
+            result.matches += usize::from(line.is_match);
+            let Line { number, is_match, text } = line;
+            result.lines.push(if is_match {
+                format!("{shown}:{number}: {text}")
+            } else {
+                format!("{shown}-{number}- {text}")
+            });
+        }
+    }
+    result
+}
+
+fn show(workspace: &Workspace, path: &Path) -> String {
+    workspace.show(path).replace('\n', "\\n")
+}
+
+impl GrepResult {
+    /// The lines, at most `max_bytes` of them, and notices in brackets.
+    pub fn render(&self, max_bytes: usize) -> String {
+        let (mut text, shown) = truncate::join_lines(&self.lines, max_bytes);
+        if self.lines.is_empty() {
+            "No matches.".clone_into(&mut text);
+        }
+        if shown < self.lines.len() {
+            let _ = write!(
+                text,
+                "\n[{shown} of {} lines are shown. Narrow the search for the rest.]",
+                self.lines.len()
+            );
+        } else if self.more {
+            let _ = write!(
+                text,
+                "\n[The first {} matches are shown; there are more.]",
+                self.matches
+            );
+        }
+        for notice in &self.notices {
+            let _ = write!(text, "\n[{notice}]");
+        }
+        text
+    }
+}
+
+/// The tool `grep`.
+///
+/// Runs beside other calls, and may be run again after a crash.
+#[derive(Clone, Debug)]
+pub struct GrepTool(Workspace);
+
+impl GrepTool {
+    /// Searches this workspace.
+    pub fn new(workspace: &Workspace) -> Self {
+        Self(workspace.clone())
+    }
+}
+
+#[async_trait]
+impl Tool for GrepTool {
+    type Args = GrepArgs;
+
+    fn name(&self) -> std::borrow::Cow<'_, str> {
+        "grep".into()
+    }
+
+    fn execution(&self) -> Execution {
+        Execution::Parallel
+    }
+
+    fn replay(&self) -> Replay {
+        Replay::Safe
+    }
+
+    fn prepare(&self, arguments: Value) -> Value {
+        aliases::apply("grep", arguments)
+    }
+
+    async fn call(&self, cx: &ToolContext, args: GrepArgs) -> Result<ToolOutput, ToolError> {
+        let workspace = self.0.for_call(cx);
+        let max_bytes = workspace.limits().output_bytes;
+        let found = blocking::run(cx, move |stop| search_files(&workspace, &args, stop)).await?;
+        Ok(ToolOutput::text(found.render(max_bytes))
+            .with_details(json!({ "matches": found.matches, "more": found.more })))
+    }
+}

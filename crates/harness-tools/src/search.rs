@@ -1,0 +1,231 @@
+//! Searching one file, and keeping the first matches of many.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use grep_matcher::{LineTerminator, Matcher};
+use grep_regex::RegexMatcher;
+use grep_searcher::{
+    BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch,
+};
+use rustix::fs::{CWD, Mode, OFlags, openat};
+
+use crate::blocking::Stop;
+use crate::truncate;
+
+/// How files are searched.
+#[derive(Debug)]
+pub(crate) struct FileSearch {
+    pub(crate) matcher: RegexMatcher,
+    pub(crate) context: usize,
+    pub(crate) line_chars: usize,
+    pub(crate) line_bytes: usize,
+    pub(crate) max_matches: usize,
+    pub(crate) stop: Stop,
+}
+
+/// A line to show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Line {
+    pub(crate) number: u64,
+    pub(crate) is_match: bool,
+    pub(crate) text: String,
+}
+
+/// What one file gave.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Searched {
+    pub(crate) lines: Vec<Line>,
+    pub(crate) matches: usize,
+    /// It is binary, and was left out.
+    pub(crate) binary: bool,
+    /// It could not be searched to its end; why.
+    pub(crate) problem: Option<String>,
+}
+
+impl FileSearch {
+    /// Searches a file, which is opened without following a link. What cannot be opened gives nothing
+    /// but its problem.
+    pub(crate) fn run(&self, path: &Path) -> Searched {
+        let mut collect = Collect { search: self, searched: Searched::default() };
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let result = match openat(CWD, path, flags, Mode::empty()) {
+            Ok(fd) => self.searcher().search_file(&self.matcher, &File::from(fd), &mut collect),
+            Err(error) => Err(error.into()),
+        };
+        let mut searched = collect.searched;
+        if let Err(error) = result {
+            searched.problem = Some(error.to_string());
+        }
+        if searched.binary {
+            searched.lines.clear();
+            searched.matches = 0;
+        }
+        searched
+    }
+
+    fn searcher(&self) -> Searcher {
+        SearcherBuilder::new()
+            .binary_detection(BinaryDetection::quit(0))
+            .line_terminator(LineTerminator::crlf())
+            .line_number(true)
+            .before_context(self.context)
+            .after_context(self.context)
+            .heap_limit(Some(self.line_bytes))
+            .build()
+    }
+}
+
+struct Collect<'a> {
+    search: &'a FileSearch,
+    searched: Searched,
+}
+
+impl Collect<'_> {
+    fn add(&mut self, bytes: &[u8], number: Option<u64>, is_match: bool) {
+        let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let at = match self.search.matcher.find(line) {
+            Ok(Some(found)) if is_match => found.start(),
+            _ => 0,
+        };
+        let before = String::from_utf8_lossy(line.get(..at).unwrap_or_default()).len();
+        let text = String::from_utf8_lossy(line);
+        let text = truncate::around(&text, before, self.search.line_chars);
+        self.searched.lines.push(Line { number: number.unwrap_or(0), is_match, text });
+    }
+
+    fn goes_on(&self) -> bool {
+        !self.search.stop.is_stopped()
+    }
+}
+
+impl Sink for &mut Collect<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
+        if self.searched.matches >= self.search.max_matches {
+            return Ok(false);
+        }
+        let first = found.line_number();
+        for (index, line) in found.lines().enumerate() {
+            self.add(line, first.map(|first| first + index as u64), true);
+            self.searched.matches += 1;
+        }
+        Ok(self.goes_on())
+    }
+
+    fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
+        self.add(context.bytes(), context.line_number(), false);
+        Ok(self.goes_on())
+    }
+
+    fn binary_data(&mut self, _: &Searcher, _: u64) -> io::Result<bool> {
+        self.searched.binary = true;
+        Ok(false)
+    }
+
+    fn finish(&mut self, _: &Searcher, end: &SinkFinish) -> io::Result<()> {
+        self.searched.binary |= end.binary_byte_offset().is_some();
+        Ok(())
+    }
+}
+
+/// The first matches, by path, of files that come in any order.
+#[derive(Debug)]
+pub(crate) struct Found {
+    enough: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    files: BTreeMap<PathBuf, Searched>,
+    matches: usize,
+    skipped: Skipped,
+}
+
+/// Files that were not searched.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Skipped {
+    binary: usize,
+    failed: usize,
+    failure: Option<(PathBuf, String)>,
+}
+
+impl Found {
+    /// `enough` matches are kept, and what is left of the file with the last of them.
+    pub(crate) fn new(enough: usize) -> Self {
+        Self { enough, state: Mutex::default() }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether matches below this path could still be among the first ones.
+    pub(crate) fn wants(&self, path: &Path) -> bool {
+        let state = self.lock();
+        state.matches < self.enough
+            || state.files.last_key_value().is_none_or(|(last, _)| path < last.as_path())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().files.is_empty()
+    }
+
+    pub(crate) fn add(&self, path: &Path, searched: Searched) {
+        if !searched.binary && searched.problem.is_none() && searched.matches == 0 {
+            return;
+        }
+        let mut state = self.lock();
+        state.skipped.binary += usize::from(searched.binary);
+        if let Some(problem) = &searched.problem {
+            state.skipped.failed += 1;
+            let first = state.skipped.failure.as_ref().is_none_or(|(first, _)| path < first.as_path());
+            if first {
+                state.skipped.failure = Some((path.to_owned(), problem.clone()));
+            }
+        }
+        if searched.matches == 0 {
+            return;
+        }
+        state.matches += searched.matches;
+        state.files.insert(path.to_owned(), searched);
+        while let Some((_, last)) = state.files.last_key_value() {
+            let without = state.matches - last.matches;
+            if without < self.enough {
+                break;
+            }
+            state.matches = without;
+            state.files.pop_last();
+        }
+    }
+
+    pub(crate) fn finish(self) -> (Vec<(PathBuf, Searched)>, Skipped) {
+        let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        (state.files.into_iter().collect(), state.skipped)
+    }
+}
+
+impl Skipped {
+    pub(crate) fn describe(&self, notices: &mut Vec<String>) {
+        if let Some((path, problem)) = &self.failure {
+            let more = match self.failed {
+                0 | 1 => String::new(),
+                failed => format!(", and {} more", failed - 1),
+            };
+            notices.push(format!(
+                "Not searched to the end: {}{more}: {problem}.",
+                path.to_string_lossy()
+            ));
+        }
+        if self.binary > 0 {
+            let files = if self.binary == 1 { "file was" } else { "files were" };
+            notices.push(format!("{} binary {files} left out.", self.binary));
+        }
+    }
+}

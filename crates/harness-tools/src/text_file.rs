@@ -1,0 +1,341 @@
+//! Text as it stands in a file: its encoding, its byte order mark, its line endings.
+//!
+//! `read`, `write` and `edit` share this, so that what one shows another can change without touching
+//! a byte that nobody asked for.
+
+use std::borrow::Cow;
+
+use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
+use encoding_rs::{CoderResult, UTF_16BE, UTF_16LE, X_USER_DEFINED};
+
+/// How many bytes tell text from other content.
+pub(crate) const SAMPLE_BYTES: usize = 64 * 1024;
+
+/// How characters are written as bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Encoding {
+    /// UTF-8.
+    Utf8,
+    /// UTF-8 with some bytes that are not: most of what is not ASCII is sound.
+    BrokenUtf8,
+    /// UTF-16, low byte first.
+    Utf16Le,
+    /// UTF-16, high byte first.
+    Utf16Be,
+    /// An older encoding, guessed from the content.
+    Legacy(&'static encoding_rs::Encoding),
+}
+
+impl Encoding {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Utf8 => "UTF-8",
+            Self::BrokenUtf8 => "UTF-8 with invalid bytes",
+            Self::Utf16Le => "UTF-16LE",
+            Self::Utf16Be => "UTF-16BE",
+            Self::Legacy(encoding) => encoding.name(),
+        }
+    }
+}
+
+/// What the first bytes of a file tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sniffed {
+    /// Not text. The name of the format, if it is a well-known one.
+    Binary(Option<&'static str>),
+    /// Text.
+    Text {
+        /// Its encoding.
+        encoding: Encoding,
+        /// How many bytes the byte order mark takes: 0, 2 or 3.
+        bom: usize,
+    },
+}
+
+const MAGIC: &[(&[u8], &str)] = &[
+    (b"%PDF-", "PDF"),
+    (b"\x7fELF", "ELF"),
+    (b"PK\x03\x04", "zip"),
+    (b"\x1f\x8b", "gzip"),
+    (b"SQLite format 3\0", "SQLite"),
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+    (b"\xfd7zXZ\0", "xz"),
+    (b"BZh", "bzip2"),
+    (b"\xff\xfe\0\0", "UTF-32"),
+    (b"\0\0\xfe\xff", "UTF-32"),
+];
+
+/// Tells text from other content by the first bytes. `whole` says that there are no more.
+pub fn sniff(sample: &[u8], whole: bool) -> Sniffed {
+    let magic = MAGIC.iter().find(|(magic, _)| sample.starts_with(magic)).map(|(_, name)| *name);
+    // Three letters that text may begin with.
+    if magic.is_some_and(|name| name != "bzip2") {
+        return Sniffed::Binary(magic);
+    }
+    for (mark, encoding) in [
+        (&b"\xef\xbb\xbf"[..], Encoding::Utf8),
+        (b"\xff\xfe", Encoding::Utf16Le),
+        (b"\xfe\xff", Encoding::Utf16Be),
+    ] {
+        if let Some(rest) = sample.strip_prefix(mark) {
+            let encoding = match encoding {
+                Encoding::Utf8 => eight_bit(rest, whole),
+                wide => wide,
+            };
+            return Sniffed::Text { encoding, bom: mark.len() };
+        }
+    }
+    if memchr::memchr(0, sample).is_some() {
+        return match wide_without_mark(sample) {
+            Some(encoding) => Sniffed::Text { encoding, bom: 0 },
+            None => Sniffed::Binary(magic),
+        };
+    }
+    let controls = sample
+        .iter()
+        .filter(|byte| **byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r' | 8 | 12 | 27))
+        .count();
+    if controls * 10 > sample.len() {
+        return Sniffed::Binary(magic);
+    }
+    match eight_bit(sample, whole) {
+        Encoding::Legacy(_) if magic.is_some() => Sniffed::Binary(magic),
+        encoding => Sniffed::Text { encoding, bom: 0 },
+    }
+}
+
+/// UTF-16 without a mark is told by where the zero bytes of its ASCII characters are.
+fn wide_without_mark(sample: &[u8]) -> Option<Encoding> {
+    let pairs = sample.len() / 2;
+    if pairs < 2 {
+        return None;
+    }
+    let zeros = |at: usize| sample.iter().skip(at).step_by(2).filter(|byte| **byte == 0).count();
+    let (even, odd) = (zeros(0), zeros(1));
+    if odd * 10 >= pairs * 7 && even * 20 <= pairs {
+        Some(Encoding::Utf16Le)
+    } else if even * 10 >= pairs * 7 && odd * 20 <= pairs {
+        Some(Encoding::Utf16Be)
+    } else {
+        None
+    }
+}
+
+fn eight_bit(bytes: &[u8], whole: bool) -> Encoding {
+    let (mut valid, mut invalid) = (0_usize, 0_usize);
+    let mut chunks = bytes.utf8_chunks().peekable();
+    while let Some(chunk) = chunks.next() {
+        valid += chunk.valid().chars().filter(|c| !c.is_ascii()).count();
+        let cut_at_the_end = !whole && chunks.peek().is_none() && chunk.invalid().len() < 4;
+        invalid += usize::from(!chunk.invalid().is_empty() && !cut_at_the_end);
+    }
+    if invalid == 0 {
+        Encoding::Utf8
+    } else if valid >= invalid {
+        Encoding::BrokenUtf8
+    } else {
+        let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
+        detector.feed(bytes, whole);
+        Encoding::Legacy(detector.guess(None, Utf8Detection::Deny))
+    }
+}
+
+/// The line endings of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineEndings {
+    /// It has one line.
+    None,
+    /// All are `\n`.
+    Lf,
+    /// All are `\r\n`.
+    Crlf,
+    /// There are both.
+    Mixed,
+}
+
+impl LineEndings {
+    /// The line endings in `text`.
+    pub fn of(text: &[u8]) -> Self {
+        let (mut lf, mut crlf) = (false, false);
+        for at in memchr::memchr_iter(b'\n', text) {
+            if at > 0 && text.get(at - 1) == Some(&b'\r') {
+                crlf = true;
+            } else {
+                lf = true;
+            }
+            if lf && crlf {
+                return Self::Mixed;
+            }
+        }
+        match (lf, crlf) {
+            (false, false) => Self::None,
+            (true, _) => Self::Lf,
+            (false, true) => Self::Crlf,
+        }
+    }
+}
+
+/// Writes every line ending of `text` as `\n`.
+pub(crate) fn to_lf(text: &str) -> Cow<'_, str> {
+    if text.contains("\r\n") { text.replace("\r\n", "\n").into() } else { text.into() }
+}
+
+/// Writes every line ending of `text` as `\r\n`.
+pub(crate) fn to_crlf(text: &str) -> String {
+    to_lf(text).replace('\n', "\r\n")
+}
+
+/// The text of a file, with what is needed to write it back byte for byte.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextFile {
+    /// The text, without the byte order mark, line endings as they are.
+    pub text: String,
+    /// The encoding.
+    pub encoding: Encoding,
+    /// Whether the file begins with a byte order mark.
+    pub bom: bool,
+}
+
+impl TextFile {
+    /// Reads the bytes of a file. `Err` says in words why they are not text that can be changed
+    /// without loss.
+    pub fn decode(bytes: Vec<u8>) -> Result<Self, String> {
+        let (encoding, bom) = match sniff(&bytes, true) {
+            Sniffed::Binary(_) => return Err("it is a binary file, not text".to_owned()),
+            Sniffed::Text { encoding, bom } => (encoding, bom),
+        };
+        let lossy = || {
+            format!(
+                "it looks like {}, but not all of it can be read as that, so it cannot be changed \
+                 without loss",
+                encoding.name()
+            )
+        };
+        let text = match encoding {
+            Encoding::Utf8 => {
+                let mut text = String::from_utf8(bytes).map_err(|_| lossy())?;
+                text.drain(..bom);
+                text
+            }
+            Encoding::BrokenUtf8 => keep_invalid(bytes.get(bom..).unwrap_or_default())
+                .ok_or_else(lossy)?,
+            Encoding::Utf16Le | Encoding::Utf16Be | Encoding::Legacy(_) => {
+                let content = bytes.get(bom..).unwrap_or_default();
+                let decoder = encoding.decoder();
+                let text = decoder.decode_without_bom_handling_and_without_replacement(content);
+                let text = text.ok_or_else(lossy)?.into_owned();
+                if let Encoding::Legacy(legacy) = encoding
+                    && *legacy.encode(&text).0 != *content
+                {
+                    return Err(lossy());
+                }
+                text
+            }
+        };
+        Ok(Self { text, encoding, bom: bom > 0 })
+    }
+
+    /// The bytes of `text` in this file's encoding, with its byte order mark; `None` if the
+    /// encoding has no bytes for a character.
+    pub fn encode(&self, text: &str) -> Option<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(text.len() + 3);
+        match self.encoding {
+            Encoding::Utf8 => {
+                if self.bom {
+                    bytes.extend_from_slice(b"\xef\xbb\xbf");
+                }
+                bytes.extend_from_slice(text.as_bytes());
+            }
+            Encoding::BrokenUtf8 => {
+                if self.bom {
+                    bytes.extend_from_slice(b"\xef\xbb\xbf");
+                }
+                restore_invalid(text, &mut bytes);
+            }
+            Encoding::Utf16Le | Encoding::Utf16Be => {
+                let mark = if self.bom { Some('\u{feff}') } else { None };
+                let big = self.encoding == Encoding::Utf16Be;
+                for c in mark.into_iter().chain(text.chars()) {
+                    for unit in c.encode_utf16(&mut [0; 2]) {
+                        bytes.extend(if big { unit.to_be_bytes() } else { unit.to_le_bytes() });
+                    }
+                }
+            }
+            Encoding::Legacy(encoding) => {
+                let (encoded, _, failed) = encoding.encode(text);
+                if failed {
+                    return None;
+                }
+                bytes.extend_from_slice(&encoded);
+            }
+        }
+        Some(bytes)
+    }
+}
+
+impl Encoding {
+    fn decoder(self) -> &'static encoding_rs::Encoding {
+        match self {
+            Self::Utf8 | Self::BrokenUtf8 => encoding_rs::UTF_8,
+            Self::Utf16Le => UTF_16LE,
+            Self::Utf16Be => UTF_16BE,
+            Self::Legacy(encoding) => encoding,
+        }
+    }
+
+    /// A decoder for text that comes in pieces.
+    pub(crate) fn stream_decoder(self) -> encoding_rs::Decoder {
+        self.decoder().new_decoder_without_bom_handling()
+    }
+}
+
+/// Decodes the next piece of a stream; what is not sound becomes U+FFFD.
+pub(crate) fn decode_piece(
+    decoder: &mut encoding_rs::Decoder,
+    mut piece: &[u8],
+    last: bool,
+    out: &mut String,
+) {
+    loop {
+        let room = decoder.max_utf8_buffer_length(piece.len()).unwrap_or(piece.len() * 3 + 16);
+        out.reserve(room);
+        let (result, read, _) = decoder.decode_to_string(piece, out, last);
+        piece = piece.get(read..).unwrap_or_default();
+        if result == CoderResult::InputEmpty {
+            return;
+        }
+    }
+}
+
+/// Text with each invalid byte as a private character, the one that `x-user-defined` has for it.
+/// `None` if the text has such characters of its own.
+fn keep_invalid(bytes: &[u8]) -> Option<String> {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        if chunk.valid().contains(is_kept_byte) {
+            return None;
+        }
+        text.push_str(chunk.valid());
+        let (kept, _) = X_USER_DEFINED.decode_without_bom_handling(chunk.invalid());
+        text.push_str(&kept);
+    }
+    Some(text)
+}
+
+fn restore_invalid(text: &str, bytes: &mut Vec<u8>) {
+    for c in text.chars() {
+        if is_kept_byte(c) {
+            // U+F780 stands for 0x80.
+            bytes.push((u32::from(c) & 0xff) as u8);
+        } else {
+            bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+        }
+    }
+}
+
+/// Whether this character stands for an invalid byte; see [`TextFile::decode`].
+pub(crate) fn is_kept_byte(c: char) -> bool {
+    ('\u{f780}'..='\u{f7ff}').contains(&c)
+}

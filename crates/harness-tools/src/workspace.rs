@@ -1,0 +1,303 @@
+//! The folder that the tools work in, and what they may touch.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use harness_core::ToolContext;
+
+use crate::error::Error;
+use crate::limits::Limits;
+use crate::lookalike;
+use crate::place::{self, Place};
+use crate::seen::SeenFiles;
+use crate::shell::ShellOptions;
+
+/// How many files with a command's output stay readable when reading is confined.
+const MAX_OUTPUTS: usize = 1_000;
+
+/// Which paths a kind of access may reach.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Access {
+    /// Every path that the process may reach. The default for reading and for writing: the `bash`
+    /// tool can reach them anyway.
+    #[default]
+    Anywhere,
+    /// Only what lies in the workspace after every symlink is followed.
+    WorkspaceOnly,
+}
+
+/// The folder that the tools work in, with the policy for paths, the bounds and the shell. Cheap to
+/// clone; the tools made from one share it.
+///
+/// The policy holds for `read`, `write`, `edit`, `grep`, `find` and `ls`. It is checked on the path
+/// that the kernel would end up at, and the file is then opened by that path without following any
+/// link, so that swapping a symlink in between changes nothing. It does **not** hold for `bash`:
+/// confining a process is the work of a sandbox.
+///
+/// ```
+/// use harness_tools::{Access, Workspace};
+///
+/// let workspace = Workspace::new("/srv/project")
+///     .with_home("/home/someone")
+///     .with_write_access(Access::WorkspaceOnly);
+/// # assert_eq!(workspace.root(), std::path::Path::new("/srv/project"));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Workspace(Arc<Inner>);
+
+#[derive(Clone, Debug)]
+struct Inner {
+    root: PathBuf,
+    home: Option<PathBuf>,
+    read: Access,
+    write: Access,
+    readable: Vec<PathBuf>,
+    limits: Arc<Limits>,
+    shell: Arc<ShellOptions>,
+    shared: Arc<Shared>,
+}
+
+/// What outlives a change of the settings.
+#[derive(Debug, Default)]
+struct Shared {
+    /// Files that hold the output of commands: readable wherever they are.
+    outputs: Mutex<VecDeque<PathBuf>>,
+    /// Held while a run's record of seen files is made.
+    seen: Mutex<()>,
+}
+
+impl Workspace {
+    /// A workspace in this folder. A relative path is taken from the folder that the process is in.
+    /// The folder need not exist; a tool that needs it then says so.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        let root = root.into();
+        let root = std::path::absolute(&root).unwrap_or(root);
+        Self(Arc::new(Inner {
+            root,
+            home: None,
+            read: Access::default(),
+            write: Access::default(),
+            readable: Vec::new(),
+            limits: Arc::default(),
+            shell: Arc::default(),
+            shared: Arc::default(),
+        }))
+    }
+
+    /// The folder that `~` stands for. Without one, a path that begins with `~/` is an error.
+    pub fn with_home(self, home: impl Into<PathBuf>) -> Self {
+        let home = Some(home.into());
+        self.with(|inner| inner.home = home)
+    }
+
+    /// What may be read, listed and searched.
+    pub fn with_read_access(self, access: Access) -> Self {
+        self.with(|inner| inner.read = access)
+    }
+
+    /// What may be written.
+    pub fn with_write_access(self, access: Access) -> Self {
+        self.with(|inner| inner.write = access)
+    }
+
+    /// A folder or file outside the workspace that may be read even if reading is confined: skills,
+    /// documentation.
+    pub fn with_readable(self, path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        self.with(|inner| inner.readable.push(path))
+    }
+
+    /// The bounds.
+    pub fn with_limits(self, limits: Limits) -> Self {
+        self.with(|inner| inner.limits = Arc::new(limits))
+    }
+
+    /// How commands are run.
+    pub fn with_shell(self, shell: ShellOptions) -> Self {
+        self.with(|inner| inner.shell = Arc::new(shell))
+    }
+
+    fn with(self, change: impl FnOnce(&mut Inner)) -> Self {
+        let mut inner = Arc::unwrap_or_clone(self.0);
+        change(&mut inner);
+        Self(Arc::new(inner))
+    }
+
+    /// The root folder, absolute.
+    pub fn root(&self) -> &Path {
+        &self.0.root
+    }
+
+    /// The bounds.
+    pub fn limits(&self) -> &Limits {
+        &self.0.limits
+    }
+
+    /// How commands are run.
+    pub fn shell(&self) -> &ShellOptions {
+        &self.0.shell
+    }
+
+    /// The workspace of one call: if the run has a working folder of its own, that is the root, for
+    /// relative paths and for the policy.
+    pub fn for_call(&self, cx: &ToolContext) -> Self {
+        match cx.run().working_dir() {
+            Some(folder) if folder != self.0.root => {
+                let folder = self.0.root.join(folder);
+                self.clone().with(|inner| inner.root = folder)
+            }
+            _ => self.clone(),
+        }
+    }
+
+    /// What the run of this call has seen so far.
+    pub fn seen(&self, cx: &ToolContext) -> SeenFiles {
+        let _held = self.0.shared.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let attributes = cx.run().attributes();
+        if let Some(seen) = attributes.get::<SeenFiles>() {
+            return SeenFiles::clone(&seen);
+        }
+        let seen = SeenFiles::new();
+        attributes.insert(seen.clone());
+        seen
+    }
+
+    /// Resolves the path of something that exists and may be read.
+    ///
+    /// A missing name is taken for the one name in its folder that looks exactly the same: models
+    /// type plain quotes, spaces and composed accents.
+    pub fn to_read(&self, path: &str) -> Result<Place, Error> {
+        self.existing(path, self.0.read, "reading")
+    }
+
+    /// Resolves the path of something that exists and may be read and written.
+    pub fn to_change(&self, path: &str) -> Result<Place, Error> {
+        let place = self.existing(path, self.0.write, "writing")?;
+        self.allow(&place, self.0.read, "reading")?;
+        Ok(place)
+    }
+
+    /// Resolves a path that may be written; nothing need be there.
+    pub fn to_write(&self, path: &str) -> Result<Place, Error> {
+        let place = self.resolve(path)?;
+        self.allow(&place, self.0.write, "writing")?;
+        Ok(place)
+    }
+
+    /// How a real path is shown: relative to the root if it lies in it.
+    pub fn show(&self, real: &Path) -> String {
+        let shown = match real.strip_prefix(&self.0.root) {
+            Ok(inside) => Some(inside.to_owned()),
+            Err(_) => {
+                self.real_root().and_then(|root| real.strip_prefix(root).ok().map(Path::to_owned))
+            }
+        };
+        match shown {
+            Some(inside) if inside.as_os_str().is_empty() => ".".to_owned(),
+            Some(inside) => inside.to_string_lossy().into_owned(),
+            None => real.to_string_lossy().into_owned(),
+        }
+    }
+
+    fn existing(&self, path: &str, access: Access, act: &'static str) -> Result<Place, Error> {
+        let place = self.resolve(path)?;
+        self.allow(&place, access, act)?;
+        if place.metadata.is_some() {
+            return Ok(place);
+        }
+        let (Some(folder), Some(name)) = (place.real.parent(), place.real.file_name()) else {
+            return Err(Error::NotFound { path: place.shown, similar: Vec::new() });
+        };
+        let offer = lookalike::offer(folder, &name.to_string_lossy());
+        if let Some(name) = offer.same_look {
+            // Through the whole check again: the name may be a link.
+            let shown = match Path::new(&place.shown).parent() {
+                Some(parent) => parent.join(&name).to_string_lossy().into_owned(),
+                None => name.to_string_lossy().into_owned(),
+            };
+            let mut found = self.resolve_absolute(&folder.join(&name), shown)?;
+            self.allow(&found, access, act)?;
+            found.folder_meant = place.folder_meant;
+            if found.metadata.is_some() {
+                return Ok(found);
+            }
+        }
+        Err(Error::NotFound { path: place.shown, similar: offer.similar })
+    }
+
+    fn resolve(&self, path: &str) -> Result<Place, Error> {
+        if path.trim().is_empty() {
+            return Err(Error::Path("is empty".to_owned()));
+        }
+        if path.contains('\0') {
+            return Err(Error::Path("contains a NUL character".to_owned()));
+        }
+        let absolute = match path.strip_prefix('~') {
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => match &self.0.home {
+                Some(home) => home.join(rest.trim_start_matches('/')),
+                None => {
+                    return Err(Error::Path(
+                        "begins with `~`, and no home folder is known; name the folder".to_owned(),
+                    ));
+                }
+            },
+            _ => self.0.root.join(path),
+        };
+        let mut place = self.resolve_absolute(&absolute, path.to_owned())?;
+        place.folder_meant = path.ends_with('/') || path.ends_with("/.") || path == ".";
+        Ok(place)
+    }
+
+    fn resolve_absolute(&self, absolute: &Path, shown: String) -> Result<Place, Error> {
+        match place::resolve(absolute) {
+            Ok((real, metadata)) => Ok(Place { shown, real, metadata, folder_meant: false }),
+            Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {
+                Err(Error::WrongKind {
+                    path: shown,
+                    what: "not possible: a part of it is a file, not a folder",
+                    hint: "",
+                })
+            }
+            Err(source) => Err(Error::io("resolve", &shown, source)),
+        }
+    }
+
+    fn allow(&self, place: &Place, access: Access, act: &'static str) -> Result<(), Error> {
+        let allowed = match access {
+            Access::Anywhere => true,
+            Access::WorkspaceOnly => {
+                self.real_root().is_some_and(|root| place.real.starts_with(root))
+                    || (act == "reading" && self.readable(&place.real))
+            }
+        };
+        if allowed { Ok(()) } else { Err(Error::Outside { path: place.shown.clone(), act }) }
+    }
+
+    fn readable(&self, real: &Path) -> bool {
+        let listed = self.0.readable.iter().any(|path| {
+            place::resolve(path).is_ok_and(|(resolved, _)| real.starts_with(resolved))
+        });
+        listed || self.outputs().iter().any(|path| path == real)
+    }
+
+    /// The root without symlinks. Asked for on each call: the folder may be moved.
+    pub(crate) fn real_root(&self) -> Option<PathBuf> {
+        place::resolve(&self.0.root).ok().map(|(real, _)| real)
+    }
+
+    /// Lets the model read a file with the output of a command, wherever it is.
+    pub(crate) fn allow_output(&self, path: &Path) {
+        if let Ok((real, _)) = place::resolve(path) {
+            let mut outputs = self.outputs();
+            if outputs.len() >= MAX_OUTPUTS {
+                outputs.pop_front();
+            }
+            outputs.push_back(real);
+        }
+    }
+
+    fn outputs(&self) -> std::sync::MutexGuard<'_, VecDeque<PathBuf>> {
+        self.0.shared.outputs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
