@@ -57,7 +57,7 @@ pub(crate) fn run(workspace: &Workspace, flags: &Bench) -> Result<ExitCode, Fail
     let sh = &workspace.shell;
     let metadata = workspace.read(cmd!(sh, "cargo metadata --no-deps --format-version 1"))?;
     let metadata: Value = serde_json::from_str(&metadata)?;
-    let programs = build(workspace, &metadata, flags.program.as_deref())?;
+    let programs = build(workspace, &metadata, &subjects, flags.program.as_deref())?;
     let rig = Rig::new(programs, sh)?;
 
     let mut figures = Vec::new();
@@ -93,24 +93,33 @@ pub(crate) fn run(workspace: &Workspace, flags: &Bench) -> Result<ExitCode, Fail
     })
 }
 
-/// Builds what takes part, as it would be released.
+/// Builds what takes part in the runs of `subjects`, as it would be released.
 fn build(
     workspace: &Workspace,
     metadata: &Value,
+    subjects: &[Subject],
     program: Option<&Path>,
 ) -> Result<Programs, Failure> {
     let sh = &workspace.shell;
     let target = metadata["target_directory"].as_str();
     let target = target.ok_or_else(|| Failure::new("cargo did not say where it builds"))?;
     let built = |name| PathBuf::from(format!("{target}/release/{name}{EXE_SUFFIX}"));
-    workspace.run(cmd!(
-        sh,
-        "cargo build --release --package xtask --bin floor --bin meter"
-    ))?;
+    if subjects.contains(&Subject::Middleware) {
+        middleware::build(workspace, metadata)?;
+    }
+    let runs_programs = subjects.iter().any(|it| *it != Subject::Middleware);
+    if runs_programs {
+        workspace.run(cmd!(
+            sh,
+            "cargo build --release --package xtask --bin floor --bin meter"
+        ))?;
+    }
     let harness = if let Some(program) = program {
         std::path::absolute(program).map_err(rig::failed("the program"))?
     } else {
-        workspace.run(cmd!(sh, "cargo build --release --package harness-cli"))?;
+        if runs_programs {
+            workspace.run(cmd!(sh, "cargo build --release --package harness-cli"))?;
+        }
         built("harness")
     };
     Ok(Programs {

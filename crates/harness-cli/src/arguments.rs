@@ -48,6 +48,10 @@ pub(crate) enum ToolsCommand {
 }
 
 #[derive(Args, Debug)]
+#[command(
+    after_long_help = "Exit status: 0 the run finished; 1 it failed; 2 wrong usage or \
+    configuration; 3 a limit ended it; 130 and 143 SIGINT and SIGTERM ended it."
+)]
 pub(crate) struct RunArguments {
     /// The task. Piped standard input is joined to it.
     pub(crate) prompt: Vec<String>,
@@ -59,15 +63,15 @@ pub(crate) struct RunArguments {
     #[arg(long, value_enum, default_value_t = Output::Text)]
     pub(crate) output: Output,
     /// The most turns; at least 1.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = turns)]
     pub(crate) max_turns: Option<u32>,
     /// The most time, such as 90s, 10m or 1h30m.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) timeout: Option<Duration>,
-    /// Go on with the last session.
+    /// Go on with the last session (does not work yet).
     #[arg(long = "continue", conflicts_with_all = ["session", "no_session"])]
     pub(crate) go_on: bool,
-    /// Go on with this session.
+    /// Go on with this session (does not work yet).
     #[arg(long, value_name = "ID", conflicts_with = "no_session")]
     pub(crate) session: Option<String>,
     /// Keep no session.
@@ -100,7 +104,12 @@ pub(crate) struct AgentArguments {
     #[arg(short = 'C', long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
     /// The tools on offer, separated by commas.
-    #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with = "no_tools")]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        conflicts_with = "no_tools"
+    )]
     pub(crate) tools: Option<Vec<String>>,
     /// Offer no tools.
     #[arg(long)]
@@ -163,12 +172,21 @@ pub(crate) enum Output {
     Json,
 }
 
+/// Reads a number of turns.
+pub(crate) fn turns(text: &str) -> Result<u32, String> {
+    match text.trim().parse::<u32>() {
+        Ok(turns) if turns > 0 => Ok(turns),
+        _ => Err("it must be a whole number of at least 1".to_owned()),
+    }
+}
+
 /// Reads `90s`, `10m`, `1h30m`; a bare number counts seconds.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let text = text.trim();
     let duration = match text.parse::<u64>() {
         Ok(seconds) => Duration::from_secs(seconds),
-        Err(_) => humantime::parse_duration(text).map_err(|error| error.to_string())?,
+        Err(_) => humantime::parse_duration(text)
+            .map_err(|error| format!("{error}; write it as 90s, 10m or 1h30m"))?,
     };
     if duration.is_zero() {
         return Err("it must be more than zero".to_owned());

@@ -1,11 +1,14 @@
 //! A configuration file.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use harness_core::{ModelId, ModelInfo, Prices, ThinkingLevel};
 use harness_providers::{Api, Dialect};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::failure::Failure;
@@ -57,11 +60,36 @@ pub(crate) struct ModelConfig {
 }
 
 /// A dialect: a preset's name, or a table.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
+#[derive(Clone, Debug)]
 pub(crate) enum DialectConfig {
     Preset(String),
     Table(Box<Dialect>),
+}
+
+/// By hand, because the error of a derived one does not say which key is wrong.
+impl<'de> Deserialize<'de> for DialectConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NameOrTable;
+
+        impl<'de> Visitor<'de> for NameOrTable {
+            type Value = DialectConfig;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a dialect, or a table")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<DialectConfig, E> {
+                Ok(DialectConfig::Preset(name.to_owned()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<DialectConfig, A::Error> {
+                let dialect = Dialect::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(DialectConfig::Table(Box::new(dialect)))
+            }
+        }
+
+        deserializer.deserialize_any(NameOrTable)
+    }
 }
 
 impl ModelConfig {
@@ -79,7 +107,9 @@ impl ModelConfig {
 
 fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
     let text = String::deserialize(deserializer)?;
-    crate::arguments::duration(&text).map(Some).map_err(serde::de::Error::custom)
+    crate::arguments::duration(&text)
+        .map(Some)
+        .map_err(serde::de::Error::custom)
 }
 
 impl ConfigFile {
@@ -126,25 +156,38 @@ impl ConfigFile {
 fn position(text: &str, offset: usize) -> (usize, usize) {
     let before = &text[..text.floor_char_boundary(offset)];
     let line = before.matches('\n').count() + 1;
-    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    let column = before
+        .rsplit('\n')
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .count()
+        + 1;
     (line, column)
 }
 
-/// The key nearest to an unknown one, from serde's words for it:
+/// The key or value nearest to an unknown one, from serde's words for it:
 /// "unknown field `modle`, expected one of `model`, `thinking`".
 fn suggestion(message: &str) -> Option<String> {
-    let rest = message.strip_prefix("unknown field `")?;
+    let rest = message
+        .strip_prefix("unknown field `")
+        .or_else(|| message.strip_prefix("unknown variant `"))?;
     let (unknown, expected) = rest.split_once('`')?;
     nearest(unknown, expected.split('`').skip(1).step_by(2))
 }
 
-/// The candidate nearest to a mistyped name, if one is near.
-pub(crate) fn nearest<'c>(
-    name: &str,
-    candidates: impl Iterator<Item = &'c str>,
-) -> Option<String> {
+/// The candidate nearest to a mistyped or unfinished name, if one is near.
+pub(crate) fn nearest<'c>(name: &str, candidates: impl Iterator<Item = &'c str>) -> Option<String> {
+    let distance = |candidate: &str| {
+        let is_unfinished = name.len() >= 3 && candidate.starts_with(name);
+        if is_unfinished {
+            1
+        } else {
+            strsim::damerau_levenshtein(name, candidate)
+        }
+    };
     candidates
-        .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
+        .map(|candidate| (distance(candidate), candidate))
         .min()
         .filter(|(distance, candidate)| *distance <= 1.max(candidate.chars().count() / 3))
         .map(|(_, candidate)| candidate.to_owned())
@@ -155,7 +198,10 @@ mod tests {
     use super::*;
 
     fn problem(text: &str) -> String {
-        ConfigFile::parse(text, Path::new("config.toml")).map(|_| ()).unwrap_err().text()
+        ConfigFile::parse(text, Path::new("config.toml"))
+            .map(|_| ())
+            .unwrap_err()
+            .text()
     }
 
     #[test]
@@ -177,7 +223,7 @@ mod tests {
             prices = { input = 0.5, output = 1.5 }
         "#;
         let file = ConfigFile::parse(text, Path::new("config.toml")).unwrap();
-        assert_eq!(file.timeout, Some(Duration::from_secs(600)));
+        assert_eq!(file.timeout, Some(Duration::from_mins(10)));
         let provider = &file.providers["local"];
         assert_eq!(provider.api, Some(Api::OpenAiChat));
         let info = provider.models["qwen3"].info(ModelId::new("local", "qwen3"));
@@ -189,13 +235,36 @@ mod tests {
     #[test]
     fn cli_12_cli_13_a_broken_file_is_an_error_with_its_place() {
         let checks = [
-            ("modle = \"a/b\"", "config.toml:1:1", "did you mean `model`?"),
-            ("[providers.x]\napi_key = \"K\"", "config.toml:2:1", "did you mean `api_key_env`?"),
+            (
+                "modle = \"a/b\"",
+                "config.toml:1:1",
+                "did you mean `model`?",
+            ),
+            (
+                "[providers.x]\napi_key = \"K\"",
+                "config.toml:2:1",
+                "did you mean `api_key_env`?",
+            ),
             ("model = [1,,]", "config.toml:1:", "error: "),
             ("max_turns = \"many\"", "config.toml:1:13", "invalid type"),
             ("thinking = \"deep\"", "config.toml:1:12", "unknown variant"),
+            (
+                "thinking = \"hihg\"",
+                "config.toml:1:12",
+                "did you mean `high`?",
+            ),
+            (
+                "[providers.x]\ndialect = { streem_usage = false }",
+                "config.toml:2:",
+                "did you mean `stream_usage`?",
+            ),
+            (
+                "[providers.x]\ndialect = 3",
+                "config.toml:2:",
+                "the name of a dialect, or a table",
+            ),
             ("timeout = \"0s\"", "config.toml:1:11", "more than zero"),
-            ("model = \"a\nb\"", "config.toml:1:", "error: "),
+            ("model = \"a\nb\"", "config.toml:2:", "error: "),
         ];
         for (text, place, words) in checks {
             let problem = problem(text);

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
+use crate::environment::Environment;
 use crate::failure::Failure;
 
 /// The files of the project, as they are in `examples/roman-numerals`.
@@ -12,7 +13,10 @@ const FILES: &[(&str, &str)] = &[
     ("Cargo.lock", include_str!("../demo/Cargo.lock")),
     ("README.md", include_str!("../demo/README.md")),
     ("src/lib.rs", include_str!("../demo/src/lib.rs")),
-    ("tests/numerals.rs", include_str!("../demo/tests/numerals.rs")),
+    (
+        "tests/numerals.rs",
+        include_str!("../demo/tests/numerals.rs"),
+    ),
 ];
 
 /// A copy of the project in a temporary folder, which goes away with the value.
@@ -22,13 +26,29 @@ pub(crate) struct DemoProject {
 }
 
 impl DemoProject {
+    /// Whether the demonstration can be given here.
+    pub(crate) fn check(environment: &Environment) -> Result<(), Failure> {
+        let search = environment.path().unwrap_or_default();
+        if std::env::split_paths(&search).any(|folder| folder.join("cargo").is_file()) {
+            return Ok(());
+        }
+        let message = "the built-in demonstration needs cargo, which is not on PATH";
+        Err(Failure::configuration(message)
+            .hint("install Rust from https://rustup.rs, or name a model with --model"))
+    }
+
     /// Makes the copy.
-    pub(crate) fn create(parent: &Path) -> Result<Self, Failure> {
+    pub(crate) fn create(environment: &Environment) -> Result<Self, Failure> {
+        Self::check(environment)?;
         let failed = |error: std::io::Error| {
-            Failure::failed(format!("the demonstration's project cannot be copied: {error}"))
+            Failure::failed(format!(
+                "the demonstration's project cannot be copied: {error}"
+            ))
         };
-        let temporary =
-            tempfile::Builder::new().prefix("harness-demo-").tempdir_in(parent).map_err(failed)?;
+        let temporary = tempfile::Builder::new()
+            .prefix("harness-demo-")
+            .tempdir_in(environment.temporary_folder())
+            .map_err(failed)?;
         let folder = temporary.path().join("roman-numerals");
         for (name, text) in FILES {
             let path = folder.join(name);
@@ -38,7 +58,10 @@ impl DemoProject {
             std::fs::write(path, text).map_err(failed)?;
         }
         let folder = folder.canonicalize().map_err(failed)?;
-        Ok(Self { _temporary: temporary, folder })
+        Ok(Self {
+            _temporary: temporary,
+            folder,
+        })
     }
 
     /// Where it is.

@@ -6,9 +6,11 @@ use std::process::ExitCode;
 use harness_core::Limits;
 
 use crate::arguments::DoctorArguments;
+use crate::demo::DemoProject;
 use crate::environment::{Environment, VARIABLES};
 use crate::failure::{Exit, Failure};
 use crate::model_choice::{Choice, Target, secret_variables};
+use crate::services::LocalServers;
 use crate::settings::{FileState, Setting, Settings};
 use crate::setup::Setup;
 use crate::stdout;
@@ -34,7 +36,12 @@ impl Report {
         let _ = writeln!(self.text, "  {name:<14} {value}");
     }
 
-    fn setting<T>(&mut self, name: &str, setting: Option<&Setting<T>>, show: impl Fn(&T) -> String) {
+    fn setting<T>(
+        &mut self,
+        name: &str,
+        setting: Option<&Setting<T>>,
+        show: impl Fn(&T) -> String,
+    ) {
         match setting {
             Some(setting) => {
                 let value = format!("{}  (from {})", show(&setting.value), setting.origin);
@@ -46,7 +53,8 @@ impl Report {
 
     fn problem(&mut self, failure: &Failure) {
         let text = failure.text();
-        self.problems.push(text.strip_prefix("error: ").unwrap_or(&text).to_owned());
+        self.problems
+            .push(text.strip_prefix("error: ").unwrap_or(&text).to_owned());
     }
 }
 
@@ -80,7 +88,7 @@ pub(crate) async fn run(arguments: DoctorArguments) -> Result<ExitCode, Failure>
         Exit::Usage
     };
     let lines: Vec<&str> = report.text.lines().map(str::trim_end).collect();
-    stdout::print(&lines.join("\n"));
+    stdout::print(&lines.join("\n"))?;
     Ok(exit.into())
 }
 
@@ -99,21 +107,52 @@ fn report_settings(report: &mut Report, settings: &Settings) {
     report.heading("settings");
     report.setting("model", settings.model.as_ref(), Clone::clone);
     report.setting("api", settings.api.as_ref(), ToString::to_string);
-    report.setting("base_url", settings.base_url.as_ref(), Clone::clone);
+    report.setting("base_url", settings.base_url.as_ref(), |address| {
+        shown_address(address)
+    });
     report.setting("api_key_env", settings.api_key_env.as_ref(), Clone::clone);
-    report.setting("thinking", settings.thinking.as_ref(), |level| level.as_str().to_owned());
-    report.setting("max_turns", settings.max_turns.as_ref(), ToString::to_string);
+    report.setting("thinking", settings.thinking.as_ref(), |level| {
+        level.as_str().to_owned()
+    });
+    report.setting(
+        "max_turns",
+        settings.max_turns.as_ref(),
+        ToString::to_string,
+    );
     report.setting("timeout", settings.timeout.as_ref(), |time| {
         humantime::format_duration(*time).to_string()
     });
     report.setting("tools", settings.tools.as_ref(), |tools| {
-        if tools.is_empty() { "none".to_owned() } else { tools.join(", ") }
+        if tools.is_empty() {
+            "none".to_owned()
+        } else {
+            tools.join(", ")
+        }
     });
-    report.setting("ca_file", settings.ca_file.as_ref(), |path| path.display().to_string());
+    report.setting("ca_file", settings.ca_file.as_ref(), |path| {
+        path.display().to_string()
+    });
     for (name, provider) in &settings.providers {
-        let address = provider.value.base_url.as_deref().unwrap_or("its usual address");
-        report.line("provider", &format!("{name} at {address}  (from {})", provider.origin));
+        let address = match &provider.value.base_url {
+            Some(address) => shown_address(address),
+            None => "its usual address".to_owned(),
+        };
+        report.line(
+            "provider",
+            &format!("{name} at {address}  (from {})", provider.origin),
+        );
     }
+}
+
+/// An address without what may be secret in it: user, password and query.
+fn shown_address(address: &str) -> String {
+    let address = address.split(['?', '#']).next().unwrap_or_default();
+    let (scheme, rest) = match address.find("://") {
+        Some(at) => address.split_at(at + 3),
+        None => ("", address),
+    };
+    let host = rest.rsplit('@').next().unwrap_or_default();
+    format!("{scheme}{host}")
 }
 
 fn report_environment(report: &mut Report, environment: &Environment, settings: &Settings) {
@@ -129,21 +168,25 @@ fn report_environment(report: &mut Report, environment: &Environment, settings: 
     for variable in variables {
         // Whether, never what.
         if environment.key(&variable).is_some() {
-            report.line(&variable, "a key; commands that the agent runs do not see it");
+            report.line(
+                &variable,
+                "a key; commands that the agent runs do not see it",
+            );
         }
     }
 }
 
 async fn report_model(report: &mut Report, setup: &Setup) {
     report.heading("model");
-    let choice = match Choice::make(&setup.settings, &setup.environment).await {
-        Ok(choice) => choice,
-        Err(failure) => {
-            report.line("model", "none");
-            report.problem(&failure);
-            return;
-        }
-    };
+    let choice =
+        match Choice::make(&setup.settings, &setup.environment, &LocalServers::usual()).await {
+            Ok(choice) => choice,
+            Err(failure) => {
+                report.line("model", "none");
+                report.problem(&failure);
+                return;
+            }
+        };
     match &choice.target {
         Target::Demo => report.line("model", "demo, built in"),
         Target::Idle => report.line("model", "none"),
@@ -159,7 +202,10 @@ async fn report_model(report: &mut Report, setup: &Setup) {
                 None => report.line("key", "none is sent"),
             }
             let known = |number: Option<u64>| {
-                number.map_or_else(|| "not known".to_owned(), |number| format!("{number} tokens"))
+                number.map_or_else(
+                    || "not known".to_owned(),
+                    |number| format!("{number} tokens"),
+                )
             };
             report.line("window", &known(service.info.context_window));
             report.line("output cap", &known(service.info.max_output_tokens));
@@ -171,7 +217,11 @@ async fn report_model(report: &mut Report, setup: &Setup) {
         }
     }
     report.line("because", &choice.because);
-    if let Err(failure) = choice.model() {
+    let is_usable = match choice.target {
+        Target::Demo => DemoProject::check(&setup.environment),
+        Target::Scripted(_) | Target::Service(_) | Target::Idle => choice.model().map(drop),
+    };
+    if let Err(failure) = is_usable {
         report.problem(&failure);
     }
 }
@@ -190,9 +240,31 @@ fn report_tools(report: &mut Report, setup: &Setup, arguments: &DoctorArguments)
                 .iter()
                 .map(|tool| tool.spec().name.as_str())
                 .collect();
-            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            let names = if names.is_empty() {
+                "none".to_owned()
+            } else {
+                names.join(", ")
+            };
             report.line("on offer", &names);
         }
         Err(failure) => report.problem(&failure),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_shown_without_secrets() {
+        let checks = [
+            ("http://h:1/v1", "http://h:1/v1"),
+            ("http://u:pw@h/v1?key=k#f", "http://h/v1"),
+            ("u:p/w@h", "h"),
+            ("", ""),
+        ];
+        for (address, expected) in checks {
+            assert_eq!(shown_address(address), expected);
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::services::SERVICES;
 
@@ -27,29 +27,52 @@ pub(crate) const CA_FILE: &str = "HARNESS_CA_FILE";
 /// are set. Beside them it reads the variables that hold keys: see [`Environment::key`].
 pub(crate) const VARIABLES: &[(&str, &str)] = &[
     (MODEL, "the model, as PROVIDER/MODEL"),
-    (API, "the wire protocol: openai-chat, openai-responses or anthropic"),
+    (
+        API,
+        "the wire protocol: openai-chat, openai-responses or anthropic",
+    ),
     (BASE_URL, "the service's address"),
     (API_KEY_ENV, "the name of the variable that holds the key"),
     (THINKING, "the thinking level"),
     (MAX_TURNS, "the most turns of a run"),
     (TIMEOUT, "the most time of a run"),
-    (CA_FILE, "a PEM file with certificates to trust beside the system's"),
-    ("HOME", "the home folder: `~`, and where configuration is looked for"),
-    ("XDG_CONFIG_HOME", "where configuration is looked for, instead of ~/.config"),
+    (
+        CA_FILE,
+        "a PEM file with certificates to trust beside the system's",
+    ),
+    (
+        "HOME",
+        "the home folder: `~`, and where configuration is looked for",
+    ),
+    (
+        "XDG_CONFIG_HOME",
+        "where configuration is looked for, instead of ~/.config",
+    ),
     ("PATH", "where bash is looked for"),
     ("TMPDIR", "where temporary files go, instead of /tmp"),
-    ("HTTP_PROXY", "the proxy for http addresses (also http_proxy)"),
-    ("HTTPS_PROXY", "the proxy for https addresses (also https_proxy)"),
+    (
+        "HTTP_PROXY",
+        "the proxy for http addresses (also http_proxy)",
+    ),
+    (
+        "HTTPS_PROXY",
+        "the proxy for https addresses (also https_proxy)",
+    ),
     ("ALL_PROXY", "the proxy for both (also all_proxy)"),
-    ("NO_PROXY", "hosts that are reached directly (also no_proxy)"),
+    (
+        "NO_PROXY",
+        "hosts that are reached directly (also no_proxy)",
+    ),
     ("NO_COLOR", "set: no colours"),
     ("TERM", "`dumb`: no progress line"),
 ];
 
 /// A look at the environment, taken once.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Environment {
     variables: BTreeMap<&'static str, OsString>,
+    /// Where keys are looked up.
+    keys: fn(&str) -> Option<OsString>,
 }
 
 impl Environment {
@@ -59,12 +82,26 @@ impl Environment {
         for (name, _) in VARIABLES {
             let lower = name.ends_with("_PROXY").then(|| name.to_lowercase());
             // The small spelling wins for proxies, as curl has it.
-            let value = lower.and_then(std::env::var_os).or_else(|| std::env::var_os(name));
+            let value = lower
+                .and_then(std::env::var_os)
+                .or_else(|| std::env::var_os(name));
             if let Some(value) = value.filter(|value| !value.is_empty()) {
                 variables.insert(*name, value);
             }
         }
-        Self { variables }
+        Self {
+            variables,
+            keys: |name| std::env::var_os(name),
+        }
+    }
+
+    /// One in which nothing is set.
+    #[cfg(test)]
+    pub(crate) fn bare() -> Self {
+        Self {
+            variables: BTreeMap::new(),
+            keys: |_| None,
+        }
     }
 
     /// A variable's text; `None` if it is not set, blank, or no Unicode.
@@ -80,7 +117,10 @@ impl Environment {
 
     /// The home folder.
     pub(crate) fn home(&self) -> Option<PathBuf> {
-        self.variables.get("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
+        self.variables
+            .get("HOME")
+            .map(PathBuf::from)
+            .filter(|home| home.is_absolute())
     }
 
     /// `PATH`.
@@ -109,10 +149,17 @@ impl Environment {
         Some(base.join("harness"))
     }
 
+    /// A path with the home folder in the place of a leading `~`.
+    pub(crate) fn expand_home(&self, path: &Path) -> PathBuf {
+        match (path.strip_prefix("~"), self.home()) {
+            (Ok(rest), Some(home)) => home.join(rest),
+            _ => path.to_owned(),
+        }
+    }
+
     /// The key that a variable holds.
-    #[expect(clippy::unused_self, reason = "all reading of variables goes through this type")]
     pub(crate) fn key(&self, variable: &str) -> Option<String> {
-        let key = std::env::var(variable).ok()?;
+        let key = (self.keys)(variable)?.into_string().ok()?;
         let key = key.trim();
         (!key.is_empty()).then(|| key.to_owned())
     }

@@ -42,22 +42,43 @@ pub(crate) struct Failure {
 impl Failure {
     /// Wrong usage.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self { exit: Exit::Usage, kind: "usage", message: message.into(), hint: None }
+        Self {
+            exit: Exit::Usage,
+            kind: "usage",
+            message: message.into(),
+            hint: None,
+        }
     }
 
     /// Wrong configuration.
     pub(crate) fn configuration(message: impl Into<String>) -> Self {
-        Self { exit: Exit::Usage, kind: "configuration", message: message.into(), hint: None }
+        Self {
+            exit: Exit::Usage,
+            kind: "configuration",
+            message: message.into(),
+            hint: None,
+        }
     }
 
     /// Something that was asked for failed.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
-        Self { exit: Exit::Failed, kind: "failed", message: message.into(), hint: None }
+        Self {
+            exit: Exit::Failed,
+            kind: "failed",
+            message: message.into(),
+            hint: None,
+        }
     }
 
     /// What to do about it.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds what else is to be known of it.
+    pub(crate) fn about(mut self, note: &str) -> Self {
+        self.message = format!("{} ({note})", self.message);
         self
     }
 
@@ -76,7 +97,7 @@ impl Failure {
     pub(crate) fn text(&self) -> String {
         let message = crate::terminal::one_line(&self.message);
         match &self.hint {
-            Some(hint) => format!("error: {message}; {hint}"),
+            Some(hint) => format!("error: {message}; {}", crate::terminal::one_line(hint)),
             None => format!("error: {message}"),
         }
     }

@@ -11,7 +11,9 @@ pub(crate) struct JsonOutput {
 
 impl JsonOutput {
     pub(crate) fn new() -> Self {
-        Self { out: BufWriter::with_capacity(64 * 1024, io::stdout()) }
+        Self {
+            out: BufWriter::with_capacity(64 * 1024, io::stdout()),
+        }
     }
 
     /// Writes an event. The reader has it after the next [`flush`](Self::flush).

@@ -25,9 +25,11 @@ mod stdout;
 mod terminal;
 mod tools_command;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::ErrorKind;
 
 use crate::arguments::{Arguments, Command, Output, PromptCommand, ToolsCommand};
 use crate::failure::Failure;
@@ -40,14 +42,18 @@ fn main() -> ExitCode {
     let json = wants_json(&arguments);
     match start(arguments) {
         Ok(code) => code,
-        Err(failure) => {
-            if json {
-                stdout::print(&failure.json());
-            }
-            stderr::error(&failure);
-            failure.exit.into()
-        }
+        Err(failure) => fail(&failure, json),
     }
+}
+
+/// Tells what went wrong, and gives the exit status.
+fn fail(failure: &Failure, json: bool) -> ExitCode {
+    if json {
+        // What is wrong is said on standard error, too.
+        let _ = stdout::print(&failure.json());
+    }
+    stderr::error(failure);
+    failure.exit.into()
 }
 
 fn start(arguments: Arguments) -> Result<ExitCode, Failure> {
@@ -60,15 +66,15 @@ fn start(arguments: Arguments) -> Result<ExitCode, Failure> {
     let code = runtime.block_on(async {
         match arguments.command {
             Command::Run(arguments) => run_command::run(*arguments).await,
-            Command::Prompt { command: PromptCommand::Show(arguments) } => {
-                prompt_command::show(arguments).await
-            }
-            Command::Tools { command: ToolsCommand::List(arguments) } => {
-                tools_command::list(&arguments)
-            }
-            Command::Tools { command: ToolsCommand::Call(arguments) } => {
-                tools_command::call(arguments).await
-            }
+            Command::Prompt {
+                command: PromptCommand::Show(arguments),
+            } => prompt_command::show(arguments).await,
+            Command::Tools {
+                command: ToolsCommand::List(arguments),
+            } => tools_command::list(&arguments),
+            Command::Tools {
+                command: ToolsCommand::Call(arguments),
+            } => tools_command::call(arguments).await,
             Command::Doctor(arguments) => doctor::run(arguments).await,
         }
     });
@@ -80,16 +86,113 @@ fn start(arguments: Arguments) -> Result<ExitCode, Failure> {
 fn wants_json(arguments: &Arguments) -> bool {
     let output = match &arguments.command {
         Command::Run(arguments) => arguments.output,
-        Command::Prompt { command: PromptCommand::Show(arguments) } => arguments.output,
-        Command::Tools { command: ToolsCommand::List(arguments) } => arguments.output,
-        Command::Tools { command: ToolsCommand::Call(arguments) } => arguments.output,
+        Command::Prompt {
+            command: PromptCommand::Show(arguments),
+        } => arguments.output,
+        Command::Tools {
+            command: ToolsCommand::List(arguments),
+        } => arguments.output,
+        Command::Tools {
+            command: ToolsCommand::Call(arguments),
+        } => arguments.output,
         Command::Doctor(_) => Output::Text,
     };
     output == Output::Json
 }
 
+/// Whether JSON was asked for on a command line that could not be read as a whole.
+fn asks_for_json(mut arguments: impl Iterator<Item = OsString>) -> bool {
+    let mut json = false;
+    while let Some(argument) = arguments.next() {
+        match argument.to_str() {
+            Some("--") => break,
+            Some("--output") => json = arguments.next().is_some_and(|value| value == "json"),
+            Some(argument) => {
+                if let Some(value) = argument.strip_prefix("--output=") {
+                    json = value == "json";
+                }
+            }
+            None => {}
+        }
+    }
+    json
+}
+
 /// What clap has to say: help and version go to standard output, errors to standard error.
 fn usage(error: &clap::Error) -> ExitCode {
-    let _ = error.print();
-    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+    match error.kind() {
+        ErrorKind::DisplayHelp
+        | ErrorKind::DisplayVersion
+        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = error.print();
+            ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+        }
+        _ => {
+            let failure = usage_failure(&error.render().to_string());
+            fail(&failure, asks_for_json(std::env::args_os()))
+        }
+    }
+}
+
+/// Clap's words in one line. It writes paragraphs: the error, tips, the usage, a pointer to `--help`.
+fn usage_failure(text: &str) -> Failure {
+    let mut paragraphs = text.split("\n\n").map(|paragraph| {
+        paragraph
+            .lines()
+            .map(str::trim)
+            .collect::<Vec<_>>()
+            .join(" ")
+    });
+    let message = paragraphs.next().unwrap_or_default();
+    let message = message.strip_prefix("error: ").unwrap_or(&message);
+    let tips: Vec<String> = paragraphs
+        .filter_map(|paragraph| Some(paragraph.strip_prefix("tip: ")?.replace(" tip: ", "; ")))
+        .collect();
+    let failure = Failure::usage(message);
+    if tips.is_empty() {
+        failure.hint("`--help` tells what there is")
+    } else {
+        failure.hint(tips.join("; "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_asked_for_in_both_spellings() {
+        let checks: [(&[&str], bool); 7] = [
+            (&["run", "--output", "json", "--wrong"], true),
+            (&["run", "--output=json"], true),
+            (&["run", "--output", "text"], false),
+            (&["run", "--output=json", "--output", "text"], false),
+            (&["run", "--", "--output=json"], false),
+            (&["run", "--output"], false),
+            (&["run", "json"], false),
+        ];
+        for (arguments, expected) in checks {
+            let arguments = arguments.iter().map(OsString::from);
+            assert_eq!(asks_for_json(arguments), expected);
+        }
+    }
+
+    #[test]
+    fn clap_is_told_in_one_line() {
+        let checks = [
+            (
+                "error: unexpected argument '--modle' found\n\n  tip: a similar argument exists: \
+                 '--model'\n\nUsage: harness run --model <M>\n\nFor more information, try '--help'.\n",
+                "error: unexpected argument '--modle' found; a similar argument exists: '--model'",
+            ),
+            (
+                "error: the following required arguments were not provided:\n  <NAME>\n\nUsage: x\n",
+                "error: the following required arguments were not provided: <NAME>; `--help` tells \
+                 what there is",
+            ),
+        ];
+        for (text, expected) in checks {
+            assert_eq!(usage_failure(text).text(), expected);
+        }
+    }
 }

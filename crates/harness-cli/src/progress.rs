@@ -23,7 +23,11 @@ impl Progress {
     pub(crate) fn new(environment: &Environment) -> Self {
         let terminal = std::io::stderr().is_terminal()
             && environment.text("TERM").is_some_and(|name| name != "dumb");
-        Self { terminal, colour: terminal && !environment.is_set("NO_COLOR"), pending: false }
+        Self {
+            terminal,
+            colour: terminal && !environment.is_set("NO_COLOR"),
+            pending: false,
+        }
     }
 
     /// Takes in an event.
@@ -34,24 +38,44 @@ impl Progress {
                 self.clear();
                 stderr::note(message);
             }
-            Event::AttemptDiscarded { error, retry_in: Some(wait), .. } => {
+            Event::AttemptDiscarded {
+                error,
+                retry_in: Some(wait),
+                ..
+            } => {
                 self.clear();
-                stderr::note(&format!("{error}; trying again in {:.1} s", wait.as_secs_f64()));
+                let when = if wait.is_zero() {
+                    "at once".to_owned()
+                } else {
+                    format!("in {:.1} s", wait.as_secs_f64())
+                };
+                stderr::note(&format!("{error}; trying again {when}"));
             }
             _ if !self.terminal => {}
-            Event::TurnStart { turn } => self.passing(&format!("turn {turn}: waiting for the model")),
-            Event::ThinkingDelta(_) => {}
-            Event::ToolStart { name, arguments, .. } => {
+            Event::TurnStart { turn } => {
+                self.passing(&format!("turn {turn}: waiting for the model"));
+            }
+            Event::ToolStart {
+                name, arguments, ..
+            } => {
                 let shown = shown_arguments(arguments);
                 self.passing(&format!("{name} {}", excerpt(&shown, ARGUMENT_CHARS)));
             }
-            Event::ToolEnd { name, outcome, elapsed, .. } => {
+            Event::ToolEnd {
+                name,
+                outcome,
+                elapsed,
+                ..
+            } => {
                 let (mark, code) = match **outcome {
                     ToolOutcome::Done(_) => ("ok", "32"),
                     _ => ("failed", "31"),
                 };
                 let first = outcome.shown_text();
-                let first = first.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+                let first = first
+                    .lines()
+                    .find(|line| !line.trim().is_empty())
+                    .unwrap_or_default();
                 let mark = self.coloured(mark, code);
                 self.lasting(&format!(
                     "{name}: {mark} ({} ms) {}",
@@ -84,7 +108,11 @@ impl Progress {
     }
 
     fn coloured(&self, text: &str, code: &str) -> String {
-        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+        if self.colour {
+            format!("\x1b[{code}m{text}\x1b[0m")
+        } else {
+            text.to_owned()
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! `harness prompt show`: the system prompt, as a model would get it.
 
+use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use harness_core::{Caller, Limits, ToolSpecs};
@@ -22,7 +23,12 @@ pub(crate) async fn show(arguments: PromptShowArguments) -> Result<ExitCode, Fai
         .await
         .map_err(|error| Failure::failed(error.to_string()))?;
     let text = prompt.text();
-    let specs = agent.loop_config().tools().iter().map(|tool| tool.spec().clone()).collect();
+    let specs = agent
+        .loop_config()
+        .tools()
+        .iter()
+        .map(|tool| tool.spec().clone())
+        .collect();
     let tool_bytes = ToolSpecs::new(specs).approximate_bytes();
     match arguments.output {
         Output::Json => {
@@ -47,28 +53,34 @@ pub(crate) async fn show(arguments: PromptShowArguments) -> Result<ExitCode, Fai
                 "tool_bytes": tool_bytes,
                 "text": text,
             });
-            stdout::print(&shown.to_string());
+            stdout::print(&shown.to_string())?;
         }
         Output::Text => {
             let mut shown = String::new();
             for section in prompt.sections() {
-                let kind = if section.volatile { ", changes from turn to turn" } else { "" };
-                shown.push_str(&format!(
+                let kind = if section.volatile {
+                    ", changes from turn to turn"
+                } else {
+                    ""
+                };
+                let _ = write!(
+                    shown,
                     "--- {} (by {}, {} bytes, about {} tokens{kind})\n{}\n\n",
                     section.name,
                     section.author,
                     section.text.len(),
                     section.text.len().div_ceil(BYTES_PER_TOKEN),
                     section.text.trim_end(),
-                ));
+                );
             }
-            shown.push_str(&format!(
-                "--- in all: {} bytes, about {} tokens; with it go {} bytes of tool descriptions\n",
+            let _ = writeln!(
+                shown,
+                "--- in all: {} bytes, about {} tokens; with it go {} bytes of tool descriptions",
                 text.len(),
                 text.len().div_ceil(BYTES_PER_TOKEN),
                 tool_bytes,
-            ));
-            stdout::print(&shown);
+            );
+            stdout::print(&shown)?;
         }
     }
     Ok(Exit::Finished.into())

@@ -61,21 +61,29 @@ fn read_all(input: impl Read) -> Result<String, Failure> {
 
 fn decoded(bytes: Vec<u8>) -> Result<String, Failure> {
     if bytes.len() > MAX_BYTES {
-        return Err(Failure::usage(format!("standard input is larger than {MAX_BYTES} bytes"))
-            .hint("put it into a file and name the file in the task"));
+        return Err(
+            Failure::usage(format!("standard input is larger than {MAX_BYTES} bytes"))
+                .hint("put it into a file and name the file in the task"),
+        );
     }
     String::from_utf8(bytes).map_err(|error| {
-        Failure::usage(format!("standard input is not UTF-8: {}", error.utf8_error()))
-            .hint("put it into a file and name the file in the task")
+        Failure::usage(format!(
+            "standard input is not UTF-8: {}",
+            error.utf8_error()
+        ))
+        .hint("put it into a file and name the file in the task")
     })
 }
 
 /// Reads what comes, but does not wait for ever for a pipe that nobody closes.
 fn read_waiting(stdin: &std::io::Stdin) -> Result<(String, Option<String>), Failure> {
     // A file or `/dev/null` ends by itself; a thread for it would cost more than reading it.
-    let file = std::fs::File::from(stdin.as_fd().try_clone_to_owned().map_err(|error| {
-        Failure::usage(format!("standard input cannot be read: {error}"))
-    })?);
+    let file = std::fs::File::from(
+        stdin
+            .as_fd()
+            .try_clone_to_owned()
+            .map_err(|error| Failure::usage(format!("standard input cannot be read: {error}")))?,
+    );
     let ends_by_itself = file.metadata().is_ok_and(|metadata| {
         use std::os::unix::fs::FileTypeExt;
         let kind = metadata.file_type();

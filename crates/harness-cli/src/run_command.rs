@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use futures::FutureExt;
 use harness_core::{
-    CancellationToken, Caller, Error, Limits, ModelError, RunInput, RunOptions, RunOutcome,
-    RunStatus, StopReason,
+    Caller, CancellationToken, Error, LimitReached, Limits, ModelError, RunInput, RunOptions,
+    RunOutcome, RunStatus, StopReason,
 };
 
 use crate::arguments::{Output, RunArguments};
@@ -14,6 +14,7 @@ use crate::json_output::JsonOutput;
 use crate::model_choice::{Choice, Target};
 use crate::progress::Progress;
 use crate::prompt_input::PromptInput;
+use crate::services::LocalServers;
 use crate::setup::Setup;
 use crate::signals::Signals;
 use crate::stderr;
@@ -21,11 +22,19 @@ use crate::stderr;
 /// Runs a task, and tells how it ended by the exit status.
 pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
     if arguments.go_on || arguments.session.is_some() {
-        let flag = if arguments.go_on { "--continue" } else { "--session" };
-        return Err(Failure::usage(format!("{flag} does not work yet: sessions are not kept"))
-            .hint("say in the task what the model has to know"));
+        let flag = if arguments.go_on {
+            "--continue"
+        } else {
+            "--session"
+        };
+        return Err(
+            Failure::usage(format!("{flag} does not work yet: sessions are not kept"))
+                .hint("say in the task what the model has to know"),
+        );
     }
     let setup = Setup::read(&arguments.model, &arguments.agent)?;
+    // Before the task is read, which may take as long as somebody writes it.
+    let choice = Choice::make(&setup.settings, &setup.environment, &LocalServers::usual()).await?;
     let input = PromptInput::read(&arguments.prompt)?;
     if let Some(note) = &input.note {
         stderr::note(note);
@@ -40,8 +49,7 @@ pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
         }
     }
     let cancel = CancellationToken::new();
-    let signals = Signals::listen(cancel.clone())?;
-    let choice = Choice::make(&setup.settings, &setup.environment).await?;
+    let signals = Signals::listen(&cancel)?;
     let (agent, demo) = setup.agent(&choice, &arguments.agent, limits(&arguments, &setup))?;
     if let Some(demo) = &demo {
         let why = match setup.settings.model {
@@ -70,10 +78,9 @@ pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
             event
         } else {
             if let Some(json) = &mut json
-                && json.flush().is_err()
+                && let Err(error) = json.flush()
             {
-                // Nobody reads any more: there is nobody to work for.
-                return Ok(Exit::Failed.into());
+                return unwritten(&error);
             }
             tokio::select! {
                 biased;
@@ -84,16 +91,19 @@ pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
         let Some(event) = event else { break };
         progress.see(&event);
         if let Some(json) = &mut json
-            && json.write(&event).is_err()
+            && let Err(error) = json.write(&event)
         {
-            return Ok(Exit::Failed.into());
+            return unwritten(&error);
         }
     }
-    if let Some(json) = &mut json {
-        let _ = json.flush();
+    if let Some(json) = &mut json
+        && let Err(error) = json.flush()
+    {
+        return unwritten(&error);
     }
     progress.clear();
-    if let Some(exit) = signals.exit() {
+    if let Some((name, exit)) = signals.came() {
+        stderr::error(&Failure::failed(format!("the run was cancelled by {name}")));
         // After a second signal the run is dropped here, and its children with it.
         drop(handle);
         return Ok(exit.into());
@@ -102,67 +112,97 @@ pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
         Ok(outcome) => outcome,
         Err(error) => error.into_outcome(),
     };
-    let exit = tell(&outcome, &choice, json.is_none());
+    let exit = tell(&outcome, &choice, json.is_none())?;
     Ok(exit.into())
+}
+
+/// The end of a run whose events cannot be written.
+fn unwritten(error: &std::io::Error) -> Result<ExitCode, Failure> {
+    match error.kind() {
+        // Nobody reads any more: there is nobody to work for.
+        std::io::ErrorKind::BrokenPipe => Ok(Exit::Failed.into()),
+        _ => Err(crate::stdout::failure(error)),
+    }
 }
 
 fn limits(arguments: &RunArguments, setup: &Setup) -> Limits {
     let settings = &setup.settings;
     let mut limits = Limits::default();
-    if let Some(turns) =
-        arguments.max_turns.or(settings.max_turns.as_ref().map(|turns| turns.value))
+    if let Some(turns) = arguments
+        .max_turns
+        .or(settings.max_turns.as_ref().map(|turns| turns.value))
     {
         limits.max_turns = turns;
     }
-    limits.max_time = arguments.timeout.or(settings.timeout.as_ref().map(|time| time.value));
+    limits.max_time = arguments
+        .timeout
+        .or(settings.timeout.as_ref().map(|time| time.value));
     limits
 }
 
 /// Prints the answer, says on standard error what else there is to say, and gives the exit status.
-fn tell(outcome: &RunOutcome, choice: &Choice, text: bool) -> Exit {
+fn tell(outcome: &RunOutcome, choice: &Choice, text: bool) -> Result<Exit, Failure> {
     let print = |answer: String| {
         if text && !answer.is_empty() {
-            crate::stdout::print(&answer);
+            crate::stdout::print(&answer)
+        } else {
+            Ok(())
         }
     };
-    match &outcome.status {
+    let (exit, failure) = match &outcome.status {
         RunStatus::Finished(stop) => {
-            print(outcome.answer());
+            print(outcome.answer())?;
             if let StopReason::Other(word) = stop {
-                stderr::note(&format!("the model stopped for a reason of its own: {word}"));
+                stderr::note(&format!(
+                    "the model stopped for a reason of its own: {word}"
+                ));
             }
-            Exit::Finished
+            return Ok(Exit::Finished);
         }
         RunStatus::Limit(limit) => {
             // What the model said last may be cut off, but it is its last word.
-            print(outcome.answer());
-            stderr::error(&Failure::failed(limit.to_string()));
-            Exit::Limit
+            print(outcome.answer())?;
+            (Exit::Limit, limited(limit))
         }
         RunStatus::Stopped { by, reason } => {
-            print(outcome.answer());
-            stderr::error(&Failure::failed(format!("stopped by {by}: {reason}")));
-            Exit::Limit
+            print(outcome.answer())?;
+            let message = format!("stopped by {by}: {reason}");
+            (Exit::Limit, Failure::failed(message))
         }
-        RunStatus::Cancelled => {
-            stderr::error(&Failure::failed("the run was cancelled"));
-            Exit::Failed
-        }
-        RunStatus::Failed(error) => {
-            stderr::error(&explained(error, choice));
-            Exit::Failed
-        }
+        RunStatus::Cancelled => (Exit::Failed, Failure::failed("the run was cancelled")),
+        RunStatus::Failed(error) => (Exit::Failed, explained(error, choice)),
         other => {
-            stderr::error(&Failure::failed(format!("the run ended as `{}`", other.word())));
-            Exit::Failed
+            let message = format!("the run ended as `{}`", other.word());
+            (Exit::Failed, Failure::failed(message))
         }
+    };
+    stderr::error(&failure);
+    Ok(exit)
+}
+
+/// A limit, and how to have a wider one.
+fn limited(limit: &LimitReached) -> Failure {
+    let failure = Failure::failed(limit.to_string());
+    match limit {
+        LimitReached::Turns { .. } => failure.hint("--max-turns allows more"),
+        LimitReached::Time { .. } => failure.hint("--timeout allows more"),
+        LimitReached::Output => {
+            failure.hint("ask for a shorter answer, or name a model with a larger limit (--model)")
+        }
+        _ => failure,
     }
 }
 
 /// An error, and what to do about it.
 fn explained(error: &Error, choice: &Choice) -> Failure {
     let failure = Failure::failed(error.to_string());
-    let Error::Model { error, .. } = error else { return failure };
+    let error = match error {
+        Error::Model { error, .. } => error,
+        Error::EmptyReplies { .. } => {
+            return failure.hint("try again, or choose another --model");
+        }
+        _ => return failure,
+    };
     let service = match &choice.target {
         Target::Service(service) => service,
         Target::Demo | Target::Scripted(_) | Target::Idle => return failure,
@@ -175,12 +215,17 @@ fn explained(error: &Error, choice: &Choice) -> Failure {
             Some(variable) => failure.hint(format!("check the key in {variable}")),
             None => failure.hint("no key was sent: name its variable with --api-key-env"),
         },
-        ModelError::NotFound { .. } => {
-            failure.hint("check the model's name (--model) and the address (--base-url)")
-        }
-        ModelError::RateLimited { .. } | ModelError::Unavailable { .. } => {
-            failure.hint("try again later")
-        }
+        ModelError::NotFound { .. } => match &service.near {
+            Some(near) => failure.hint(format!(
+                "did you mean `{}/{near}`?",
+                service.info.id.provider
+            )),
+            None => failure.hint("check the model's name (--model) and the address (--base-url)"),
+        },
+        ModelError::RateLimited { .. }
+        | ModelError::Unavailable { .. }
+        | ModelError::Timeout { .. }
+        | ModelError::StreamCut { .. } => failure.hint("try again later"),
         ModelError::Quota { .. } => failure.hint("check the account's credit and limits"),
         ModelError::ContextOverflow { .. } => {
             failure.hint("give the model less to read at a time, or use one with a larger window")

@@ -1,5 +1,7 @@
 //! The services that need no configuration.
 
+use std::time::Duration;
+
 use harness_providers::Api;
 
 /// A service that is known by name.
@@ -96,5 +98,25 @@ pub(crate) fn service(name: &str) -> Option<&'static Service> {
 
 /// The servers that may run on this machine.
 pub(crate) fn local() -> impl Iterator<Item = &'static Service> {
-    SERVICES.iter().filter(|service| service.base_url.starts_with("http://127.0.0.1:"))
+    SERVICES
+        .iter()
+        .filter(|service| service.base_url.starts_with("http://127.0.0.1:"))
+}
+
+/// The servers on this machine that are asked when nothing is configured.
+#[derive(Debug)]
+pub(crate) struct LocalServers {
+    pub(crate) services: Vec<&'static Service>,
+    /// How long all of them together are waited for.
+    pub(crate) wait: Duration,
+}
+
+impl LocalServers {
+    /// Those on their usual ports.
+    pub(crate) fn usual() -> Self {
+        Self {
+            services: local().collect(),
+            wait: Duration::from_millis(100),
+        }
+    }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use harness_core::ThinkingLevel;
 use harness_providers::Api;
 
-use crate::arguments::{AgentArguments, ModelArguments, duration};
+use crate::arguments::{AgentArguments, ModelArguments, duration, turns};
 use crate::config_file::{ConfigFile, ProviderConfig};
 use crate::environment::{self, Environment};
 use crate::failure::Failure;
@@ -80,7 +80,10 @@ impl Settings {
     ) -> Result<Self, Failure> {
         let mut settings = Self::default();
         let mut trusted = Vec::new();
-        if let Some(path) = environment.config_folder().map(|folder| folder.join("config.toml")) {
+        if let Some(path) = environment
+            .config_folder()
+            .map(|folder| folder.join("config.toml"))
+        {
             match ConfigFile::read(&path)? {
                 Some(file) => {
                     trusted = file.trusted_projects.clone().unwrap_or_default();
@@ -92,7 +95,7 @@ impl Settings {
         }
         if let Some(path) = project_file(folder) {
             let project = path.parent().and_then(Path::parent).unwrap_or(folder);
-            if is_trusted(project, &trusted, environment.home().as_deref()) {
+            if is_trusted(project, &trusted, environment) {
                 if let Some(file) = ConfigFile::read(&path)? {
                     if file.trusted_projects.is_some() {
                         return Err(Failure::configuration(format!(
@@ -109,7 +112,11 @@ impl Settings {
             }
         }
         settings.take_environment(environment)?;
-        settings.take_flags(model, agent);
+        settings.take_flags(model, agent)?;
+        let key = settings.api_key_env.as_ref();
+        if let Some(Setting { value, origin }) = key {
+            check_variable_name(Some(value), &origin.to_string())?;
+        }
         Ok(settings)
     }
 
@@ -119,7 +126,13 @@ impl Settings {
 
     fn take_file(&mut self, file: ConfigFile, origin: &Origin) -> Result<(), Failure> {
         if file.max_turns == Some(0) {
-            return Err(Failure::configuration(format!("{origin}: max_turns must be at least 1")));
+            return Err(Failure::configuration(format!(
+                "{origin}: max_turns must be at least 1"
+            )));
+        }
+        for (name, provider) in &file.providers {
+            let key = format!("{origin}: providers.{name}.api_key_env");
+            check_variable_name(provider.api_key_env.as_deref(), &key)?;
         }
         put(&mut self.model, file.model, origin);
         put(&mut self.thinking, file.thinking, origin);
@@ -128,14 +141,24 @@ impl Settings {
         put(&mut self.tools, file.tools, origin);
         put(&mut self.ca_file, file.ca_file, origin);
         for (name, value) in file.providers {
-            self.providers.insert(name, Setting { value, origin: origin.clone() });
+            self.providers.insert(
+                name,
+                Setting {
+                    value,
+                    origin: origin.clone(),
+                },
+            );
         }
         Ok(())
     }
 
     fn take_environment(&mut self, environment: &Environment) -> Result<(), Failure> {
         let origin = Origin::Environment;
-        put(&mut self.model, environment.text(environment::MODEL), &origin(environment::MODEL));
+        put(
+            &mut self.model,
+            environment.text(environment::MODEL),
+            &origin(environment::MODEL),
+        );
         let api = parsed(environment, environment::API, |text| {
             text.parse::<Api>().map_err(|error| error.to_string())
         })?;
@@ -152,13 +175,12 @@ impl Settings {
         );
         let thinking = parsed(environment, environment::THINKING, str::parse)?;
         put(&mut self.thinking, thinking, &origin(environment::THINKING));
-        let max_turns = parsed(environment, environment::MAX_TURNS, |text| {
-            match text.parse::<u32>() {
-                Ok(turns) if turns > 0 => Ok(turns),
-                _ => Err("it must be a whole number of at least 1".to_owned()),
-            }
-        })?;
-        put(&mut self.max_turns, max_turns, &origin(environment::MAX_TURNS));
+        let max_turns = parsed(environment, environment::MAX_TURNS, turns)?;
+        put(
+            &mut self.max_turns,
+            max_turns,
+            &origin(environment::MAX_TURNS),
+        );
         let timeout = parsed(environment, environment::TIMEOUT, duration)?;
         put(&mut self.timeout, timeout, &origin(environment::TIMEOUT));
         let ca_file = environment.text(environment::CA_FILE).map(PathBuf::from);
@@ -166,27 +188,68 @@ impl Settings {
         Ok(())
     }
 
-    fn take_flags(&mut self, model: &ModelArguments, agent: &AgentArguments) {
+    fn take_flags(
+        &mut self,
+        model: &ModelArguments,
+        agent: &AgentArguments,
+    ) -> Result<(), Failure> {
         let origin = Origin::Flag;
         // A blank value is as good as none: scripts pass variables that may be empty.
         let text = |text: &Option<String>| {
-            text.as_deref().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
+            text.as_deref()
+                .map(str::trim)
+                .filter(|text| !text.is_empty())
+                .map(str::to_owned)
         };
         put(&mut self.model, text(&model.model), &origin("--model"));
         put(&mut self.api, model.api, &origin("--api"));
-        put(&mut self.base_url, text(&model.base_url), &origin("--base-url"));
-        put(&mut self.api_key_env, text(&model.api_key_env), &origin("--api-key-env"));
+        put(
+            &mut self.base_url,
+            text(&model.base_url),
+            &origin("--base-url"),
+        );
+        put(
+            &mut self.api_key_env,
+            text(&model.api_key_env),
+            &origin("--api-key-env"),
+        );
         put(&mut self.thinking, model.thinking, &origin("--thinking"));
-        put(&mut self.tools, agent.tools.clone(), &origin("--tools"));
+        if let Some(tools) = &agent.tools {
+            let names = tools.iter().map(|name| name.trim().to_owned());
+            let names: Vec<String> = names.filter(|name| !name.is_empty()).collect();
+            if names.is_empty() {
+                return Err(Failure::usage("--tools names no tool").hint("--no-tools offers none"));
+            }
+            put(&mut self.tools, Some(names), &origin("--tools"));
+        }
         if agent.no_tools {
             put(&mut self.tools, Some(Vec::new()), &origin("--no-tools"));
         }
+        Ok(())
+    }
+}
+
+/// Refuses what cannot be a variable's name, without showing it: it is often the key itself.
+fn check_variable_name(name: Option<&str>, key: &str) -> Result<(), Failure> {
+    let is_name = |name: &str| {
+        let of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        name.chars().all(of_name) && !name.starts_with(|c: char| c.is_ascii_digit())
+    };
+    match name {
+        Some(name) if !is_name(name) || name.is_empty() => Err(Failure::configuration(format!(
+            "{key} is not the name of a variable"
+        ))
+        .hint("name the variable that holds the key, and do not write the key itself")),
+        _ => Ok(()),
     }
 }
 
 fn put<T>(slot: &mut Option<Setting<T>>, value: Option<T>, origin: &Origin) {
     if let Some(value) = value {
-        *slot = Some(Setting { value, origin: origin.clone() });
+        *slot = Some(Setting {
+            value,
+            origin: origin.clone(),
+        });
     }
 }
 
@@ -205,7 +268,9 @@ fn parsed<T>(
 /// The nearest `.harness/config.toml`, from the folder up to the root of its repository. Without a
 /// repository, only the folder itself is looked at.
 fn project_file(folder: &Path) -> Option<PathBuf> {
-    let root = folder.ancestors().find(|ancestor| ancestor.join(".git").exists());
+    let root = folder
+        .ancestors()
+        .find(|ancestor| ancestor.join(".git").exists());
     for ancestor in folder.ancestors() {
         let path = ancestor.join(".harness").join("config.toml");
         if path.exists() {
@@ -218,14 +283,15 @@ fn project_file(folder: &Path) -> Option<PathBuf> {
     None
 }
 
-fn is_trusted(project: &Path, trusted: &[PathBuf], home: Option<&Path>) -> bool {
-    let Ok(project) = project.canonicalize() else { return false };
+fn is_trusted(project: &Path, trusted: &[PathBuf], environment: &Environment) -> bool {
+    let Ok(project) = project.canonicalize() else {
+        return false;
+    };
     trusted.iter().any(|folder| {
-        let folder = match (folder.strip_prefix("~"), home) {
-            (Ok(rest), Some(home)) => home.join(rest),
-            _ => folder.clone(),
-        };
+        let folder = environment.expand_home(folder);
         folder.is_absolute()
-            && folder.canonicalize().is_ok_and(|folder| project.starts_with(folder))
+            && folder
+                .canonicalize()
+                .is_ok_and(|folder| project.starts_with(folder))
     })
 }

@@ -26,7 +26,11 @@ impl Setup {
         let environment = Environment::read();
         let folder = working_folder(agent.cwd.as_deref())?;
         let settings = Settings::load(&environment, &folder, model, agent)?;
-        Ok(Self { environment, folder, settings })
+        Ok(Self {
+            environment,
+            folder,
+            settings,
+        })
     }
 
     /// The workspace of the tools, in a folder.
@@ -37,8 +41,10 @@ impl Setup {
             .path()
             .map(|path| std::env::split_paths(&path).collect())
             .unwrap_or_default();
-        shell.hidden_variables =
-            secret_variables(&self.settings).into_iter().map(Into::into).collect();
+        shell.hidden_variables = secret_variables(&self.settings)
+            .into_iter()
+            .map(Into::into)
+            .collect();
         shell.output_folder = self.environment.temporary_folder();
         let workspace = Workspace::new(folder).with_shell(shell);
         match self.environment.home() {
@@ -55,29 +61,41 @@ impl Setup {
         limits: Limits,
     ) -> Result<(AgentHarness, Option<DemoProject>), Failure> {
         let demo = match choice.target {
-            Target::Demo => Some(DemoProject::create(&self.environment.temporary_folder())?),
+            Target::Demo => Some(DemoProject::create(&self.environment)?),
             Target::Scripted(_) | Target::Service(_) | Target::Idle => None,
         };
-        let folder = demo.as_ref().map_or(self.folder.as_path(), DemoProject::folder);
+        let folder = demo
+            .as_ref()
+            .map_or(self.folder.as_path(), DemoProject::folder);
         let mut options = DefaultOptions::new(choice.model()?, self.workspace(folder));
         // The demonstration's script needs all tools, whatever is configured.
         if demo.is_none() {
-            options.tools = self.settings.tools.as_ref().map(|tools| tools.value.clone());
+            options.tools = self
+                .settings
+                .tools
+                .as_ref()
+                .map(|tools| tools.value.clone());
         }
         if let Some(text) = &arguments.system_prompt {
-            options.system_prompt = match text_or_file(text, &self.folder)? {
+            options.system_prompt = match text_or_file(text, &self.environment)? {
                 text if text.trim().is_empty() => SystemPromptSource::Empty,
                 text => SystemPromptSource::Text(text),
             };
         }
         for text in &arguments.append_system_prompt {
-            options.append_system_prompt.push(text_or_file(text, &self.folder)?);
+            options
+                .append_system_prompt
+                .push(text_or_file(text, &self.environment)?);
         }
-        options.thinking =
-            self.settings.thinking.as_ref().map(|level| level.value).unwrap_or_default();
+        options.thinking = self
+            .settings
+            .thinking
+            .as_ref()
+            .map(|level| level.value)
+            .unwrap_or_default();
         options.limits = limits;
-        let agent = default_harness(options)
-            .map_err(|error| Failure::configuration(error.to_string()))?;
+        let agent =
+            default_harness(options).map_err(|error| Failure::configuration(error.to_string()))?;
         Ok((agent, demo))
     }
 }
@@ -95,7 +113,12 @@ fn working_folder(given: Option<&Path>) -> Result<PathBuf, Failure> {
     };
     match std::fs::metadata(&folder) {
         Ok(metadata) if metadata.is_dir() => {}
-        Ok(_) => return Err(Failure::usage(format!("{} is not a folder", folder.display()))),
+        Ok(_) => {
+            return Err(
+                Failure::usage(format!("{} is not a folder", folder.display()))
+                    .hint("name a folder with -C"),
+            );
+        }
         Err(error) => {
             return Err(Failure::usage(format!(
                 "the folder {} cannot be used: {error}",
@@ -107,12 +130,18 @@ fn working_folder(given: Option<&Path>) -> Result<PathBuf, Failure> {
     Ok(folder.canonicalize().unwrap_or(folder))
 }
 
-/// A text, or with `@` before it the text of a file.
-fn text_or_file(text: &str, folder: &Path) -> Result<String, Failure> {
-    let Some(name) = text.strip_prefix('@') else { return Ok(text.to_owned()) };
-    let path = folder.join(name);
+/// A text, or with `@` before it the text of a file. Like all paths of the command line it is
+/// relative to the folder that the command was given in.
+fn text_or_file(text: &str, environment: &Environment) -> Result<String, Failure> {
+    let Some(name) = text.strip_prefix('@') else {
+        return Ok(text.to_owned());
+    };
+    let path = environment.expand_home(Path::new(name));
     let text = std::fs::read_to_string(&path).map_err(|error| {
         Failure::usage(format!("cannot read {}: {error}", path.display()))
+            .hint("behind @ stands the path of a file with the text")
     })?;
-    Ok(text.strip_prefix('\u{feff}').map_or(text.clone(), str::to_owned))
+    Ok(text
+        .strip_prefix('\u{feff}')
+        .map_or(text.clone(), str::to_owned))
 }

@@ -17,9 +17,13 @@ pub(crate) struct Signals {
 
 impl Signals {
     /// Listens from now on; the first signal fires `cancel`. Needs a runtime.
-    pub(crate) fn listen(cancel: CancellationToken) -> Result<Self, Failure> {
+    pub(crate) fn listen(cancel: &CancellationToken) -> Result<Self, Failure> {
         let this = Self::default();
-        for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {
+        for kind in [
+            SignalKind::interrupt(),
+            SignalKind::terminate(),
+            SignalKind::hangup(),
+        ] {
             let mut stream = signal(kind).map_err(|error| {
                 Failure::failed(format!("signals cannot be listened for: {error}"))
             })?;
@@ -47,11 +51,15 @@ impl Signals {
         self.again.cancelled().await;
     }
 
-    /// The exit status for the signal that came.
-    pub(crate) fn exit(&self) -> Option<Exit> {
-        match self.number.load(Ordering::SeqCst) {
-            0 => None,
-            number => Some(Exit::Signal(number)),
-        }
+    /// The name of the signal that came, and the exit status for it.
+    pub(crate) fn came(&self) -> Option<(&'static str, Exit)> {
+        let number = self.number.load(Ordering::SeqCst);
+        let name = match number {
+            0 => return None,
+            1 => "SIGHUP",
+            2 => "SIGINT",
+            _ => "SIGTERM",
+        };
+        Some((name, Exit::Signal(number)))
     }
 }

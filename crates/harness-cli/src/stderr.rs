@@ -1,6 +1,9 @@
 //! What goes to standard error: notes and errors, a line each.
 
-#![expect(clippy::print_stderr, reason = "this is the module that prints to standard error")]
+#![expect(
+    clippy::print_stderr,
+    reason = "this is the module that prints to standard error"
+)]
 
 use crate::failure::Failure;
 use crate::terminal::one_line;

@@ -1,14 +1,33 @@
 //! What goes to standard output: answers, and nothing else.
 
-use std::io::Write;
+use std::io::{self, IsTerminal, Write};
 
-/// Prints text, and a line break if it has none. A reader that has gone away is no error: it read all
-/// that it wanted.
-pub(crate) fn print(text: &str) {
-    let mut stdout = std::io::stdout().lock();
-    let _ = stdout.write_all(text.as_bytes());
-    if !text.ends_with('\n') {
-        let _ = stdout.write_all(b"\n");
+use crate::failure::Failure;
+use crate::terminal::harmless;
+
+/// Prints text, and a line break if it has none. On a terminal, what would act on it is shown
+/// escaped; a file or a pipe gets the text as it is.
+///
+/// A reader that has gone away is no error: it read all that it wanted.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    let text = if stdout.is_terminal() {
+        harmless(text)
+    } else {
+        text.into()
+    };
+    let line_break = if text.ends_with('\n') { "" } else { "\n" };
+    let written = stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.write_all(line_break.as_bytes()))
+        .and_then(|()| stdout.flush());
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(failure(&error)),
+        _ => Ok(()),
     }
-    let _ = stdout.flush();
+}
+
+/// Standard output that cannot be written: a full disk, mostly.
+pub(crate) fn failure(error: &io::Error) -> Failure {
+    Failure::failed(format!("standard output cannot be written: {error}"))
 }

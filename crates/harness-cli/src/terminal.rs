@@ -1,5 +1,7 @@
 //! Text that is safe to show on a terminal.
 
+use std::borrow::Cow;
+
 /// One line, without anything that moves the cursor, hides or reorders text: control characters,
 /// escape sequences, and the invisible and bidirectional characters of Unicode are shown escaped.
 pub(crate) fn one_line(text: &str) -> String {
@@ -12,6 +14,23 @@ pub(crate) fn one_line(text: &str) -> String {
         }
     }
     line
+}
+
+/// Text of any number of lines, with the characters that a terminal acts on shown escaped.
+pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
+    let acts = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if !text.contains(acts) {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.replace("\r\n", "\n").chars() {
+        if acts(c) {
+            shown.extend(c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown.into()
 }
 
 /// At most `chars` characters of [`one_line`].
@@ -55,6 +74,10 @@ mod tests {
         for (input, expected) in checks {
             assert_eq!(one_line(input), expected);
         }
+        assert_eq!(
+            harmless("a\tb\r\n\x1b[31mred\r\u{200d}"),
+            "a\tb\n\\u{1b}[31mred\\u{d}\u{200d}"
+        );
         assert_eq!(excerpt("日本語です", 3), "日本語…");
     }
 }

@@ -1,5 +1,6 @@
 //! `harness tools`: what is on offer, and a call by hand.
 
+use std::fmt::Write as _;
 use std::io::Read;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use harness_core::{Caller, CancellationToken, Limits, ToolOutcome};
 use crate::arguments::{
     AgentArguments, ModelArguments, Output, ToolsCallArguments, ToolsListArguments,
 };
+use crate::config_file::nearest;
 use crate::failure::{Exit, Failure};
 use crate::model_choice::{Choice, Target};
 use crate::setup::Setup;
@@ -17,7 +19,10 @@ use crate::stdout;
 
 /// A stand-in for commands that need an agent and never ask its model.
 pub(crate) fn no_model() -> Choice {
-    Choice { target: Target::Idle, because: "no model is asked".to_owned() }
+    Choice {
+        target: Target::Idle,
+        because: "no model is asked".to_owned(),
+    }
 }
 
 /// Lists the tools.
@@ -33,37 +38,52 @@ pub(crate) fn list(arguments: &ToolsListArguments) -> Result<ExitCode, Failure> 
                 text.push('\n');
             }
             Output::Text => {
-                let first = spec.description.lines().next().unwrap_or_default();
-                text.push_str(&format!("{:<6} {first}\n", spec.name));
+                let _ = writeln!(text, "{:<6} {}", spec.name, sentence(&spec.description));
             }
         }
     }
-    stdout::print(&text);
+    stdout::print(&text)?;
     Ok(Exit::Finished.into())
+}
+
+/// The first sentence of a description, in one line.
+fn sentence(description: &str) -> String {
+    let line = description.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.find(". ") {
+        Some(end) => line[..=end].to_owned(),
+        None => line,
+    }
 }
 
 /// Calls a tool.
 pub(crate) async fn call(arguments: ToolsCallArguments) -> Result<ExitCode, Failure> {
-    let agent_arguments = AgentArguments { cwd: arguments.cwd.clone(), ..Default::default() };
+    let agent_arguments = AgentArguments {
+        cwd: arguments.cwd.clone(),
+        ..Default::default()
+    };
     let setup = Setup::read(&ModelArguments::default(), &agent_arguments)?;
     let (agent, _) = setup.agent(&no_model(), &agent_arguments, Limits::default())?;
     let tools = agent.loop_config().tools();
     if !tools.iter().any(|tool| tool.spec().name == arguments.name) {
         let names: Vec<&str> = tools.iter().map(|tool| tool.spec().name.as_str()).collect();
-        return Err(Failure::usage(format!("there is no tool `{}`", arguments.name))
-            .hint(format!("the tools are {}", names.join(", "))));
+        let failure = Failure::usage(format!("there is no tool `{}`", arguments.name));
+        return Err(match nearest(&arguments.name, names.iter().copied()) {
+            Some(near) => failure.hint(format!("did you mean `{near}`?")),
+            None => failure.hint(format!("the tools are {}", names.join(", "))),
+        });
     }
     let text = if arguments.arguments == "-" {
         let mut text = String::new();
-        std::io::stdin().lock().read_to_string(&mut text).map_err(|error| {
-            Failure::usage(format!("standard input cannot be read: {error}"))
-        })?;
+        std::io::stdin()
+            .lock()
+            .read_to_string(&mut text)
+            .map_err(|error| Failure::usage(format!("standard input cannot be read: {error}")))?;
         text
     } else {
         arguments.arguments.clone()
     };
     let cancel = CancellationToken::new();
-    let signals = Signals::listen(cancel.clone())?;
+    let signals = Signals::listen(&cancel)?;
     let call = agent.call_tool(Caller::default(), &arguments.name, &text, cancel);
     let outcome = tokio::select! {
         biased;
@@ -71,13 +91,13 @@ pub(crate) async fn call(arguments: ToolsCallArguments) -> Result<ExitCode, Fail
         () = signals.second() => ToolOutcome::Cancelled,
     };
     match arguments.output {
-        Output::Text => stdout::print(&outcome.shown_text()),
+        Output::Text => stdout::print(&outcome.shown_text())?,
         Output::Json => {
-            stdout::print(&serde_json::to_string(&Arc::new(&outcome)).unwrap_or_default());
+            stdout::print(&serde_json::to_string(&Arc::new(&outcome)).unwrap_or_default())?;
         }
     }
-    Ok(match (signals.exit(), outcome.is_error()) {
-        (Some(exit), _) => exit,
+    Ok(match (signals.came(), outcome.is_error()) {
+        (Some((_, exit)), _) => exit,
         (None, true) => Exit::Failed,
         (None, false) => Exit::Finished,
     }

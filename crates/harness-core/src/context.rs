@@ -149,21 +149,25 @@ impl RunContext {
             }
             taps = tap.outer.as_ref();
         }
+        let mut panicked = None;
         for observer in &*self.shared.observers {
             let seen = AssertUnwindSafe(|| observer.on_event(self, &event));
             if let Err(panic) = catch_unwind(seen) {
-                self.observer_panicked(observer.name(), panic_text(&*panic));
+                let (name, text) = (observer.name(), panic_text(&*panic));
+                panicked = Some(format!("{name} panicked in on_event: {text}"));
             }
         }
-        self.shared.sink.push(event);
-    }
-
-    /// An observer cannot change anything, so its panic does not either. Told once, and not to the
-    /// observers.
-    fn observer_panicked(&self, name: &str, text: &str) {
-        if !self.shared.observer_panicked.swap(true, Ordering::Relaxed) {
-            let message = format!("{name} panicked in on_event: {text}");
-            self.shared.sink.push(Event::Warning { message });
+        // An observer cannot change anything, so its panic does not either. Told once, not to the
+        // observers, and neither before the first event nor after the last.
+        let warning = panicked
+            .filter(|_| !self.shared.observer_panicked.swap(true, Ordering::Relaxed))
+            .map(|message| Event::Warning { message });
+        let (first, second) = match event {
+            Event::RunEnd(_) => (warning, Some(event)),
+            _ => (Some(event), warning),
+        };
+        for event in [first, second].into_iter().flatten() {
+            self.shared.sink.push(event);
         }
     }
 

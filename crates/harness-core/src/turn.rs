@@ -162,7 +162,8 @@ impl<'a> Turn<'a> {
 
     /// One request, on record.
     async fn ask(&self, cx: &RunContext, request: ModelRequest) -> ModelResult {
-        if let Some(error) = lock(&self.journal_error).clone() {
+        let broken = lock(&self.journal_error).clone();
+        if let Some(error) = broken {
             return Err(self.journal_failed(error));
         }
         let attempt = self.attempts.load(Ordering::Relaxed);

@@ -113,6 +113,12 @@ impl Endpoint {
         address::endpoint(self.api, &self.base_url).map(|url| address::shown(&url))
     }
 
+    /// Whether requests could be made at all, as far as that shows without one.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.headers()?;
+        self.client(&self.address()?).map(drop)
+    }
+
     pub(crate) fn api(&self) -> Api {
         self.api
     }

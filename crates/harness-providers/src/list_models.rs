@@ -6,6 +6,7 @@ use serde::Deserialize;
 use crate::address;
 use crate::endpoint::Endpoint;
 use crate::http::chain;
+use crate::model::refused;
 
 /// The most bytes of the list that are read.
 const MAX_LIST_BYTES: usize = 1024 * 1024;
@@ -37,24 +38,32 @@ impl Endpoint {
         let shown = address::shown(&url);
         let invalid = |message: String| ModelError::StreamInvalid { message };
         let client = self.client(&url).map_err(config)?;
-        let failed = |error: &reqwest::Error| ModelError::Connection {
+        let failed = |error: reqwest::Error| ModelError::Connection {
             url: shown.clone(),
-            message: secrets.scrub(chain(error)),
+            message: secrets.scrub(chain(&error.without_url())),
         };
         let sent = client.get(url.clone()).headers(headers).send().await;
-        let mut response = sent.map_err(|error| failed(&error))?;
+        let mut response = sent.map_err(failed)?;
         if !response.status().is_success() {
-            return Err(invalid(format!("{shown} answered with status {}", response.status())));
+            let idle = self.options().idle_timeout;
+            return Err(refused(response, &secrets, &shown, idle).await);
         }
         let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| failed(&error))? {
+        while let Some(chunk) = response.chunk().await.map_err(failed)? {
             body.extend_from_slice(&chunk);
             if body.len() > MAX_LIST_BYTES {
-                return Err(invalid(format!("the list of models at {shown} is too long")));
+                return Err(invalid(format!(
+                    "the list of models at {shown} is too long"
+                )));
             }
         }
         let list: List = serde_json::from_slice(&body)
             .map_err(|error| invalid(format!("{shown} gave no list of models: {error}")))?;
-        Ok(list.data.into_iter().map(|entry| entry.id).filter(|id| !id.is_empty()).collect())
+        Ok(list
+            .data
+            .into_iter()
+            .map(|entry| entry.id)
+            .filter(|id| !id.is_empty())
+            .collect())
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -173,7 +174,10 @@ impl HttpModel {
     /// Sends the request and waits for the head of the answer.
     async fn send(&self, ready: &Ready, request: &ModelRequest) -> Result<Response, ModelError> {
         let body = self.body(ready, request);
-        let client = self.endpoint.client(&ready.url).map_err(misconfigured)?;
+        let client = self
+            .endpoint
+            .client(&ready.url)
+            .map_err(|error| misconfigured(&error))?;
         let sending = client
             .post(ready.url.clone())
             .headers(ready.headers.clone())
@@ -192,7 +196,7 @@ impl HttpModel {
         if answer.status().is_success() {
             return Ok(answer);
         }
-        Err(self.refused(ready, answer).await)
+        Err(refused(answer, &ready.secrets, &ready.shown_url, idle).await)
     }
 
     fn unreachable(&self, ready: &Ready, error: reqwest::Error) -> ModelError {
@@ -208,30 +212,6 @@ impl HttpModel {
             message,
         }
     }
-
-    async fn refused(&self, ready: &Ready, mut answer: Response) -> ModelError {
-        let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
-        let mut body = Vec::new();
-        let idle = self.endpoint.options().idle_timeout;
-        while body.len() < MAX_ERROR_BYTES
-            && let Ok(Ok(Some(chunk))) = tokio::time::timeout(idle, answer.chunk()).await
-        {
-            body.extend_from_slice(&chunk[..chunk.len().min(MAX_ERROR_BYTES - body.len())]);
-        }
-        let body = ready
-            .secrets
-            .scrub(String::from_utf8_lossy(&body).into_owned());
-        let mut refusal = Refusal::from_body(status, &headers, body.as_bytes());
-        if (300..400).contains(&status)
-            && let Some(target) = headers
-                .get(LOCATION)
-                .and_then(|target| target.to_str().ok())
-        {
-            refusal.message = format!("{} redirects to {target}", ready.shown_url);
-        }
-        refusal.message = ready.secrets.scrub(refusal.message);
-        refusal.into_error(&ready.shown_url)
-    }
 }
 
 #[async_trait]
@@ -245,7 +225,7 @@ impl Model for HttpModel {
         request: ModelRequest,
         cancel: CancellationToken,
     ) -> Result<ModelStream, ModelError> {
-        let ready = self.ready().map_err(misconfigured)?;
+        let ready = self.ready().map_err(|error| misconfigured(&error))?;
         let sent = cancel.run_until_cancelled(self.send(ready, &request)).await;
         let answer = sent.ok_or(ModelError::Cancelled)??;
         let origin = Origin {
@@ -279,9 +259,36 @@ impl fmt::Debug for HttpModel {
 }
 
 /// A wrong configuration, at the place where it can no longer be passed over.
-fn misconfigured(error: ConfigError) -> ModelError {
+fn misconfigured(error: &ConfigError) -> ModelError {
     ModelError::Other {
         message: error.to_string(),
         retryable: false,
     }
+}
+
+/// The error for an answer whose status is none of success. Its body is read as far as it may matter.
+pub(crate) async fn refused(
+    mut answer: Response,
+    secrets: &Secrets,
+    shown_url: &str,
+    idle: Duration,
+) -> ModelError {
+    let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
+    let mut body = Vec::new();
+    while body.len() < MAX_ERROR_BYTES
+        && let Ok(Ok(Some(chunk))) = tokio::time::timeout(idle, answer.chunk()).await
+    {
+        body.extend_from_slice(&chunk[..chunk.len().min(MAX_ERROR_BYTES - body.len())]);
+    }
+    let body = secrets.scrub(String::from_utf8_lossy(&body).into_owned());
+    let mut refusal = Refusal::from_body(status, &headers, body.as_bytes());
+    if (300..400).contains(&status)
+        && let Some(target) = headers
+            .get(LOCATION)
+            .and_then(|target| target.to_str().ok())
+    {
+        refusal.message = format!("{shown_url} redirects to {target}");
+    }
+    refusal.message = secrets.scrub(refusal.message);
+    refusal.into_error(shown_url)
 }

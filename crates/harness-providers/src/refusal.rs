@@ -244,10 +244,9 @@ impl Refusal {
             Some(400) if by_code(Kind::Authentication) => Kind::Authentication,
             Some(401 | 403) => Kind::Authentication,
             Some(404) => Kind::NotFound,
-            Some(408) => Kind::Unavailable,
             Some(413) => Kind::TooLarge,
             Some(429) => Kind::RateLimit,
-            Some(500..) => Kind::Unavailable,
+            Some(408 | 500..) => Kind::Unavailable,
             Some(_) => Kind::Invalid,
             // What breaks in the middle of a reply is, unless it says otherwise, the service.
             None => coded.first().copied().unwrap_or(Kind::Unavailable),

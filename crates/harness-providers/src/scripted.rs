@@ -70,8 +70,7 @@ use async_trait::async_trait;
 use futures::{StreamExt, stream};
 use harness_core::protocol::check_request;
 use harness_core::{
-    CancellationToken, MessageRef, Model, ModelError, ModelId, ModelInfo, ModelRequest,
-    ModelStream,
+    CancellationToken, MessageRef, Model, ModelError, ModelId, ModelInfo, ModelRequest, ModelStream,
 };
 
 use crate::error::ConfigError;
@@ -239,16 +238,16 @@ impl Model for Scripted {
                 .as_ref()
                 .is_some_and(|when| when.check(&request).is_ok())
         };
-        let (played, delay) = match self.script.side.iter().find(is_meant) {
-            Some(turn) => (play::turn(turn, None, &request), turn.delay_ms),
-            None => {
-                let (number, turn) = self.turn(&request)?;
-                let copy = self.script.copy(number);
-                (
-                    play::turn(turn, Some((number, copy)), &request),
-                    turn.delay_ms,
-                )
-            }
+        let side = self.script.side.iter().find(is_meant);
+        let (played, delay) = if let Some(turn) = side {
+            (play::turn(turn, None, &request), turn.delay_ms)
+        } else {
+            let (number, turn) = self.turn(&request)?;
+            let copy = self.script.copy(number);
+            (
+                play::turn(turn, Some((number, copy)), &request),
+                turn.delay_ms,
+            )
         };
         let events = played?;
         if delay > 0 {

@@ -61,7 +61,9 @@ const EDIT_NAMES: [&str; 3] = ["old_text", "new_text", "replace_all"];
 /// Brings the arguments of a call into the advertised shape. A name that the tool has itself wins
 /// over another one for it; what is not known is left as it is.
 pub(crate) fn apply(tool: &str, arguments: Value) -> Value {
-    let Value::Object(mut object) = arguments else { return arguments };
+    let Value::Object(mut object) = arguments else {
+        return arguments;
+    };
     for (of, other, name) in TABLE {
         if *of == tool || (*of == "*" && tool != "bash") {
             rename(&mut object, other, name);
@@ -127,10 +129,22 @@ mod tests {
     fn names_of_other_agents_become_ours() {
         for (tool, given, expected) in [
             ("read", json!({"file_path": "a"}), json!({"path": "a"})),
-            ("read", json!({"path": "a", "file": "b"}), json!({"path": "a", "file": "b"})),
+            (
+                "read",
+                json!({"path": "a", "file": "b"}),
+                json!({"path": "a", "file": "b"}),
+            ),
             ("bash", json!({"cmd": "ls"}), json!({"command": "ls"})),
-            ("bash", json!({"command": "ls", "file": "x"}), json!({"command": "ls", "file": "x"})),
-            ("grep", json!({"regex": "a", "-i": true}), json!({"pattern": "a", "ignore_case": true})),
+            (
+                "bash",
+                json!({"command": "ls", "file": "x"}),
+                json!({"command": "ls", "file": "x"}),
+            ),
+            (
+                "grep",
+                json!({"regex": "a", "-i": true}),
+                json!({"pattern": "a", "ignore_case": true}),
+            ),
             (
                 "edit",
                 json!({"filePath": "a", "old_string": "x", "newText": "y", "replaceAll": true}),

@@ -46,7 +46,8 @@ impl<'a> NewFile<'a> {
                 let owner = (Uid::from_raw(old.uid()), Gid::from_raw(old.gid()));
                 let _ = fchown(&new.file, Some(owner.0), Some(owner.1));
             }
-            new.file.set_permissions(std::fs::Permissions::from_mode(old.mode() & 0o7777))?;
+            new.file
+                .set_permissions(std::fs::Permissions::from_mode(old.mode() & 0o7777))?;
         }
         new.file.sync_all()?;
         Ok(new)
@@ -54,13 +55,21 @@ impl<'a> NewFile<'a> {
 
     fn create(folder: &'a Folder) -> io::Result<Self> {
         if let Some(file) = create_unnamed(folder)? {
-            return Ok(Self { folder, file, name: None });
+            return Ok(Self {
+                folder,
+                file,
+                name: None,
+            });
         }
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let (name, file) = with_free_name(|name| {
             openat(folder.fd(), name, flags, Mode::from_raw_mode(0o666)).map(File::from)
         })?;
-        Ok(Self { folder, file, name: Some(name) })
+        Ok(Self {
+            folder,
+            file,
+            name: Some(name),
+        })
     }
 
     /// Gives the content its name. With `replace`, whatever has the name is replaced, a symlink
@@ -88,13 +97,11 @@ impl<'a> NewFile<'a> {
 
     fn link(&self, target: &OsStr) -> Result<(), Errno> {
         let fd = self.folder.fd();
-        match &self.name {
-            Some(name) => linkat(fd, name, fd, target, AtFlags::empty()),
-            None => {
-                let path = format!("/proc/self/fd/{}", self.file.as_raw_fd());
-                linkat(CWD, path, fd, target, AtFlags::SYMLINK_FOLLOW)
-            }
+        if let Some(name) = &self.name {
+            return linkat(fd, name, fd, target, AtFlags::empty());
         }
+        let path = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        linkat(CWD, path, fd, target, AtFlags::SYMLINK_FOLLOW)
     }
 }
 
@@ -127,16 +134,21 @@ fn create_unnamed(_folder: &Folder) -> io::Result<Option<File>> {
 }
 
 fn with_free_name<T>(
-    mut make: impl FnMut(&OsStr) -> Result<T, Errno>,
+    mut create: impl FnMut(&OsStr) -> Result<T, Errno>,
 ) -> io::Result<(OsString, T)> {
     for _ in 0..NAME_TRIES {
-        let random = std::collections::hash_map::RandomState::new().build_hasher().finish();
+        let random = std::collections::hash_map::RandomState::new()
+            .build_hasher()
+            .finish();
         let name = OsString::from(format!(".harness-{random:016x}.tmp"));
-        match make(&name) {
+        match create(&name) {
             Ok(made) => return Ok((name, made)),
             Err(Errno::EXIST) => {}
             Err(error) => return Err(error.into()),
         }
     }
-    Err(io::Error::new(io::ErrorKind::AlreadyExists, "no free name for a temporary file"))
+    Err(io::Error::new(
+        io::ErrorKind::AlreadyExists,
+        "no free name for a temporary file",
+    ))
 }

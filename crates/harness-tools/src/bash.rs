@@ -33,7 +33,9 @@ fn time_limit(limits: &Limits, named: Option<f64>) -> Result<Duration, Error> {
             let named = Duration::try_from_secs_f64(seconds).unwrap_or(limits.bash_timeout_max);
             Ok(named.min(limits.bash_timeout_max))
         }
-        Some(_) => Err(Error::Argument("`timeout` must be more than 0 seconds.".to_owned())),
+        Some(_) => Err(Error::Argument(
+            "`timeout` must be more than 0 seconds.".to_owned(),
+        )),
     }
 }
 
@@ -52,17 +54,25 @@ impl CommandReport {
         }
         let shown = self.output.split_inclusive('\n').count() as u64;
         if (self.output.len() as u64) < self.bytes {
-            let part = if shown == self.lines { "the end of line " } else { "" };
+            let part = if shown == self.lines {
+                "the end of line "
+            } else {
+                ""
+            };
             let _ = match (part.is_empty(), self.lines - shown + 1) {
                 (true, first) => write!(
                     text,
                     "\n[Lines {first}-{} of {} are shown, {} of {} bytes.",
-                    self.lines, self.lines, self.output.len(), self.bytes
+                    self.lines,
+                    self.lines,
+                    self.output.len(),
+                    self.bytes
                 ),
                 (false, line) => write!(
                     text,
                     "\n[The end of line {line} is shown, {} of {} bytes.",
-                    self.output.len(), self.bytes
+                    self.output.len(),
+                    self.bytes
                 ),
             };
             match (&self.output_file, &self.output_file_problem) {
@@ -83,7 +93,11 @@ impl CommandReport {
         }
         let _ = match (self.timed_out, self.exit_code, self.signal) {
             (true, _, _) => {
-                write!(text, "\n[timed out after {} s and was killed]", timeout.as_secs_f64())
+                write!(
+                    text,
+                    "\n[timed out after {} s and was killed]",
+                    timeout.as_secs_f64()
+                )
             }
             (_, Some(code), Some(signal)) => {
                 write!(text, "\n[exit code {code}: killed by signal {signal}]")
@@ -133,7 +147,11 @@ impl Tool for BashTool {
         let workspace = self.0.for_call(cx);
         let limits = workspace.limits();
         let timeout = time_limit(limits, args.timeout).map_err(Error::into_tool_error)?;
-        let line = CommandLine { command: &args.command, folder: workspace.root(), timeout };
+        let line = CommandLine {
+            command: &args.command,
+            folder: workspace.root(),
+            timeout,
+        };
         let progress = |text: String| cx.progress(text);
         let run = run_command(line, workspace.shell(), limits, cx.cancellation(), progress);
         let report = Box::pin(run).await.map_err(Error::into_tool_error)?;
@@ -148,6 +166,10 @@ impl Tool for BashTool {
             "bytes": report.bytes,
             "output_file": report.output_file,
         }));
-        if report.is_zero() { Ok(output) } else { Err(ToolError::Failed(output)) }
+        if report.is_zero() {
+            Ok(output)
+        } else {
+            Err(ToolError::Failed(output))
+        }
     }
 }

@@ -24,7 +24,11 @@ impl Stop {
 
     /// `Err(Error::Stopped)` if it should stop.
     pub fn check(&self) -> Result<(), Error> {
-        if self.is_stopped() { Err(Error::Stopped) } else { Ok(()) }
+        if self.is_stopped() {
+            Err(Error::Stopped)
+        } else {
+            Ok(())
+        }
     }
 }
 

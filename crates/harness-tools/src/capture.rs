@@ -111,7 +111,9 @@ impl Capture {
         }
         // Twice the limit is kept, so that the line that was cut here is never taken for whole.
         if self.end.len() > self.max_bytes * 4 {
-            let start = self.end.ceil_char_boundary(self.end.len() - self.max_bytes * 2);
+            let start = self
+                .end
+                .ceil_char_boundary(self.end.len() - self.max_bytes * 2);
             self.end.drain(..start);
         }
         self.fresh = fresh;
@@ -120,15 +122,15 @@ impl Capture {
 
     fn write(&mut self, text: &str) {
         let Some(file) = &mut self.file else { return };
-        if self.file_room == 0 {
-            return;
-        }
-        let fits = text.floor_char_boundary(usize::try_from(self.file_room).unwrap_or(usize::MAX));
-        match file.write_all(text.as_bytes().get(..fits).unwrap_or_default()) {
-            Ok(()) => self.file_room -= fits as u64,
-            Err(error) => {
-                self.file_room = 0;
-                self.file_problem = Some(format!("it is not complete: {error}"));
+        let room = usize::try_from(self.file_room).unwrap_or(usize::MAX);
+        let fits = text.floor_char_boundary(room);
+        if fits > 0 {
+            match file.write_all(text.as_bytes().get(..fits).unwrap_or_default()) {
+                Ok(()) => self.file_room -= fits as u64,
+                Err(error) => {
+                    self.file_room = 0;
+                    self.file_problem = Some(format!("it is not complete: {error}"));
+                }
             }
         }
         if fits < text.len() {
@@ -165,12 +167,21 @@ impl Capture {
                 None
             }
         });
-        Captured { text, lines, bytes: self.bytes, file, file_problem: self.file_problem }
+        Captured {
+            text,
+            lines,
+            bytes: self.bytes,
+            file,
+            file_problem: self.file_problem,
+        }
     }
 }
 
 fn open_file(folder: &std::path::Path) -> std::io::Result<NamedTempFile> {
-    tempfile::Builder::new().prefix("harness-bash-").suffix(".log").tempfile_in(folder)
+    tempfile::Builder::new()
+        .prefix("harness-bash-")
+        .suffix(".log")
+        .tempfile_in(folder)
 }
 
 #[cfg(test)]

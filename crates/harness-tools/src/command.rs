@@ -102,17 +102,18 @@ pub async fn run_command(
         let piece = tokio::select! {
             () = &mut timeout, if phase == Phase::Running && status.is_none() => {
                 process::signal(leader, Signal::TERM);
-                phase = Phase::Ending { timed_out: true, kill_at: now + limits.bash_kill_grace };
+                phase = Phase::Ending { timed_out: true, kill_at: Instant::now() + limits.bash_kill_grace };
                 continue;
             }
-            () = cancel.cancelled(), if !matches!(phase, Phase::Ending { .. } | Phase::Killed { .. }) => {
+            () = cancel.cancelled(), if !phase.is_forced() => {
                 process::signal(leader, Signal::TERM);
-                phase = Phase::Ending { timed_out: false, kill_at: now + limits.bash_kill_grace };
+                phase = Phase::Ending { timed_out: false, kill_at: Instant::now() + limits.bash_kill_grace };
                 continue;
             }
             ended = child.wait(), if status.is_none() => {
                 status = Some(ended.map_err(|error| Error::io("wait for", line.command, error))?);
                 if phase == Phase::Running {
+                    let now = Instant::now();
                     phase = Phase::Exited {
                         quiet_at: now + limits.bash_silence,
                         leave_at: now + limits.bash_linger,
@@ -123,27 +124,28 @@ pub async fn run_command(
             () = sleep_until(wake.unwrap_or(now)), if wake.is_some() => {
                 match phase {
                     Phase::Running => {}
-                    Phase::Exited { .. } => break,
+                    Phase::Exited { .. } | Phase::Killed { .. } => break,
                     Phase::Ending { timed_out, kill_at } => {
-                        if now >= kill_at || !alive(leader).await {
+                        if Instant::now() >= kill_at || !alive(leader).await {
                             kill(leader).await;
-                            phase = Phase::Killed { timed_out, leave_at: now + limits.bash_linger };
+                            phase = Phase::Killed { timed_out, leave_at: Instant::now() + limits.bash_linger };
                         }
                     }
-                    Phase::Killed { .. } => break,
                 }
                 continue;
             }
             () = sleep_until(preview.unwrap_or(now)), if preview.is_some() => {
                 preview = None;
-                next_preview = now + PREVIEW_EVERY;
+                next_preview = Instant::now() + PREVIEW_EVERY;
                 on_output(capture.preview());
                 continue;
             }
             piece = out.next(), if out.open() => piece,
             piece = err.next(), if err.open() => piece,
         };
-        let Some((source, bytes)) = piece else { continue };
+        let Some((source, bytes)) = piece else {
+            continue;
+        };
         let buffer;
         (capture, buffer) = push(capture, source, bytes).await?;
         match source {
@@ -156,23 +158,15 @@ pub async fn run_command(
         }
     }
     drop((out, err));
-    let ended_background = match phase {
-        Phase::Running | Phase::Exited { .. } => end_leftovers(leader, limits).await,
-        Phase::Ending { .. } | Phase::Killed { .. } => {
-            kill(leader).await;
-            false
-        }
-    };
+    let ended_background = end(phase, leader, limits).await;
     if status.is_none() {
         // Everything was killed; a shell that cannot be waited for is stuck in the kernel.
-        status = tokio::time::timeout(limits.bash_linger, child.wait()).await.ok().and_then(Result::ok);
+        let wait = tokio::time::timeout(limits.bash_linger, child.wait());
+        status = wait.await.ok().and_then(Result::ok);
     }
     group.set_ended();
-    let timed_out = match phase {
-        Phase::Ending { timed_out, .. } | Phase::Killed { timed_out, .. } => timed_out,
-        Phase::Running | Phase::Exited { .. } => false,
-    };
-    if cancel.is_cancelled() && !timed_out && matches!(phase, Phase::Ending { .. } | Phase::Killed { .. }) {
+    let timed_out = phase.is_timeout();
+    if phase.is_forced() && !timed_out {
         return Err(Error::Stopped);
     }
     let captured = off_thread(move || capture.finish()).await?;
@@ -185,7 +179,10 @@ enum Phase {
     /// The shell runs.
     Running,
     /// The shell has exited; something may still hold its output.
-    Exited { quiet_at: Instant, leave_at: Instant },
+    Exited {
+        quiet_at: Instant,
+        leave_at: Instant,
+    },
     /// It was asked to end.
     Ending { timed_out: bool, kill_at: Instant },
     /// It was killed; what it said last is read.
@@ -193,6 +190,25 @@ enum Phase {
 }
 
 impl Phase {
+    /// It did not end by itself.
+    fn is_forced(self) -> bool {
+        matches!(self, Self::Ending { .. } | Self::Killed { .. })
+    }
+
+    /// Its time was over.
+    fn is_timeout(self) -> bool {
+        matches!(
+            self,
+            Self::Ending {
+                timed_out: true,
+                ..
+            } | Self::Killed {
+                timed_out: true,
+                ..
+            }
+        )
+    }
+
     /// When something is to be done without anything happening.
     fn wake(self, now: Instant) -> Option<Instant> {
         match self {
@@ -221,12 +237,17 @@ fn start(line: &CommandLine<'_>, shell: &ShellOptions) -> Result<(Child, Process
         }
     }
     if line.command.contains('\0') {
-        return Err(Error::Command("`command` contains a NUL character.".to_owned()));
+        return Err(Error::Command(
+            "`command` contains a NUL character.".to_owned(),
+        ));
     }
     let program = shell.find_shell()?;
     let mut command = tokio::process::Command::new(&program);
     command.arg("-c").arg(line.command).current_dir(line.folder);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     for name in &shell.hidden_variables {
         command.env_remove(name);
     }
@@ -234,7 +255,10 @@ fn start(line: &CommandLine<'_>, shell: &ShellOptions) -> Result<(Child, Process
     command.envs(shell.variables.iter().map(|(name, value)| (name, value)));
     process::own_session(&mut command);
     let child = command.spawn().map_err(|error| {
-        Error::Command(format!("The shell `{}` cannot be started: {error}.", program.display()))
+        Error::Command(format!(
+            "The shell `{}` cannot be started: {error}.",
+            program.display()
+        ))
     })?;
     let group = child.id().and_then(ProcessGroup::led_by);
     let group = group.ok_or_else(|| Error::Command("The shell ended at once.".to_owned()))?;
@@ -250,7 +274,11 @@ struct Pipe<R> {
 
 impl<R: AsyncRead + Unpin> Pipe<R> {
     fn new(reader: Option<R>, source: Source) -> Self {
-        Self { reader, buffer: Vec::new(), source }
+        Self {
+            reader,
+            buffer: Vec::new(),
+            source,
+        }
     }
 
     fn open(&self) -> bool {
@@ -262,13 +290,11 @@ impl<R: AsyncRead + Unpin> Pipe<R> {
         let reader = self.reader.as_mut()?;
         self.buffer.clear();
         self.buffer.reserve(PIECE_BYTES);
-        match reader.read_buf(&mut self.buffer).await {
-            Ok(1..) => Some((self.source, std::mem::take(&mut self.buffer))),
-            Ok(0) | Err(_) => {
-                self.reader = None;
-                None
-            }
+        if let Ok(1..) = reader.read_buf(&mut self.buffer).await {
+            return Some((self.source, std::mem::take(&mut self.buffer)));
         }
+        self.reader = None;
+        None
     }
 }
 
@@ -284,7 +310,11 @@ async fn push(
         capture.push(source, &bytes);
         (capture, bytes)
     };
-    if large { off_thread(work).await } else { Ok(work()) }
+    if large {
+        off_thread(work).await
+    } else {
+        Ok(work())
+    }
 }
 
 async fn off_thread<T: Send + 'static>(
@@ -300,11 +330,22 @@ async fn off_thread<T: Send + 'static>(
 }
 
 async fn alive(leader: Pid) -> bool {
-    off_thread(move || process::is_alive(leader)).await.unwrap_or(false)
+    off_thread(move || process::is_alive(leader))
+        .await
+        .unwrap_or(false)
 }
 
 async fn kill(leader: Pid) {
     let _ = off_thread(move || process::kill_all(leader)).await;
+}
+
+/// Sees that nothing of the command runs. True if it had left something that had to be ended.
+async fn end(phase: Phase, leader: Pid, limits: &Limits) -> bool {
+    if phase.is_forced() {
+        kill(leader).await;
+        return false;
+    }
+    end_leftovers(leader, limits).await
 }
 
 /// Ends what the command left in its session. True if there was something.
@@ -332,7 +373,9 @@ fn report(
 ) -> CommandReport {
     use std::os::unix::process::ExitStatusExt;
     let signal = status.and_then(|status| status.signal());
-    let exit_code = status.and_then(|status| status.code()).or(signal.map(|signal| 128 + signal));
+    let exit_code = status
+        .and_then(|status| status.code())
+        .or(signal.map(|signal| 128 + signal));
     CommandReport {
         output: captured.text,
         lines: captured.lines,

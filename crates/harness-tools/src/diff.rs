@@ -62,14 +62,22 @@ pub(crate) fn unified(old: &str, new: &str, changes: &[Change], max_bytes: usize
 fn hunks(old: &str, new: &str, changes: &[Change]) -> Vec<Hunk> {
     let mut hunks: Vec<Hunk> = Vec::new();
     for change in changes {
-        let old_bytes = around(old, &change.old);
-        let new_bytes = around(new, &change.new);
+        // Both sides must take in the same text after the change.
+        let to_line_end = line_start(old.as_bytes(), change.old.end) != change.old.end
+            || line_start(new.as_bytes(), change.new.end) != change.new.end;
+        let old_bytes = around(old, &change.old, to_line_end);
+        let new_bytes = around(new, &change.new, to_line_end);
         match hunks.last_mut() {
             Some(last) if old_bytes.start <= last.old_bytes.end => {
                 last.old_bytes.end = old_bytes.end.max(last.old_bytes.end);
                 last.new_bytes.end = new_bytes.end.max(last.new_bytes.end);
             }
-            _ => hunks.push(Hunk { old: 0..0, new: 0..0, old_bytes, new_bytes }),
+            _ => hunks.push(Hunk {
+                old: 0..0,
+                new: 0..0,
+                old_bytes,
+                new_bytes,
+            }),
         }
     }
     let count = |text: &str| memchr::memchr_iter(b'\n', text.as_bytes()).count();
@@ -88,15 +96,16 @@ fn hunks(old: &str, new: &str, changes: &[Change]) -> Vec<Hunk> {
     hunks
 }
 
-/// The whole lines of a range, with context before and after.
-fn around(text: &str, range: &Range<usize>) -> Range<usize> {
+/// The whole lines of a range, with context before and after. `to_line_end` says that the range ends
+/// within a line, in the old text or in the new.
+fn around(text: &str, range: &Range<usize>, to_line_end: bool) -> Range<usize> {
     let bytes = text.as_bytes();
     let mut start = line_start(bytes, range.start);
-    let mut end = line_end(bytes, range.end);
-    // An empty range at the beginning of a line touches the line before it too.
-    if end > range.end || range.is_empty() || !text.get(range.clone()).unwrap_or("").ends_with('\n') {
-        end = line_end(bytes, end.max(range.end));
-    }
+    let mut end = if to_line_end {
+        line_end(bytes, range.end)
+    } else {
+        range.end
+    };
     for _ in 0..CONTEXT {
         start = line_start(bytes, start.saturating_sub(1));
         end = line_end(bytes, end);
@@ -105,7 +114,10 @@ fn around(text: &str, range: &Range<usize>) -> Range<usize> {
 }
 
 fn line_start(bytes: &[u8], at: usize) -> usize {
-    bytes.get(..at).and_then(|before| memchr::memrchr(b'\n', before)).map_or(0, |at| at + 1)
+    bytes
+        .get(..at)
+        .and_then(|before| memchr::memrchr(b'\n', before))
+        .map_or(0, |at| at + 1)
 }
 
 /// The end of the line that this position is in; a position at a line's beginning is in that line.
@@ -133,8 +145,16 @@ fn write_hunk(diff: &mut Diff, old: &str, new: &str, hunk: &Hunk, max_bytes: usi
         }]
     };
     let header = |range: &Range<usize>| {
-        let first = if range.is_empty() { range.start } else { range.start + 1 };
-        if range.len() == 1 { first.to_string() } else { format!("{first},{}", range.len()) }
+        let first = if range.is_empty() {
+            range.start
+        } else {
+            range.start + 1
+        };
+        if range.len() == 1 {
+            first.to_string()
+        } else {
+            format!("{first},{}", range.len())
+        }
     };
     let out = &mut diff.text;
     let _ = writeln!(out, "@@ -{} +{} @@", header(&hunk.old), header(&hunk.new));
@@ -156,7 +176,11 @@ fn write_lines(out: &mut String, mark: char, lines: &[String], range: Range<usiz
     let count = range.len();
     for (index, line) in lines.iter().skip(range.start).take(count).enumerate() {
         if out.len() >= max {
-            let _ = writeln!(out, "[{} more `{mark}` lines are not shown.]", count - index);
+            let _ = writeln!(
+                out,
+                "[{} more `{mark}` lines are not shown.]",
+                count - index
+            );
             return;
         }
         let body = line.strip_suffix('\n').unwrap_or(line);
@@ -176,12 +200,23 @@ mod tests {
 
     #[test]
     fn hunks_have_the_numbers_of_the_whole_file() {
-        let old: String = (1..=40).map(|n| format!("l{n}\n")).collect();
+        let old = (1..=40)
+            .map(|n| format!("l{n}\n"))
+            .collect::<Vec<_>>()
+            .concat();
         let at = |text: &str, part: &str| text.find(part).expect("is there");
-        let new = old.replace("l5\n", "five\nmore\n").replace("l30\n", "thirty\n");
+        let new = old
+            .replace("l5\n", "five\nmore\n")
+            .replace("l30\n", "thirty\n");
         let changes = [
-            Change { old: at(&old, "l5")..at(&old, "l5") + 2, new: at(&new, "five")..at(&new, "more") + 4 },
-            Change { old: at(&old, "l30")..at(&old, "l30") + 3, new: at(&new, "thirty")..at(&new, "thirty") + 6 },
+            Change {
+                old: at(&old, "l5")..at(&old, "l5") + 2,
+                new: at(&new, "five")..at(&new, "more") + 4,
+            },
+            Change {
+                old: at(&old, "l30")..at(&old, "l30") + 3,
+                new: at(&new, "thirty")..at(&new, "thirty") + 6,
+            },
         ];
         let diff = unified(&old, &new, &changes, 10_000);
         assert_eq!(diff.first_changed_line, 5);

@@ -43,7 +43,6 @@ pub struct Edit {
     /// What takes its place.
     pub new_text: String,
     /// Replace every occurrence.
-    #[serde(default)]
     pub replace_all: Option<bool>,
 }
 
@@ -109,7 +108,10 @@ pub fn edit_text(text: &str, edits: &[Edit], max_diff_bytes: usize) -> Result<Ed
             .locate(&edit.old_text, &edit.new_text, every)
             .map_err(|missed| missed_text(text, edit, index, &missed))?;
         if let Some(what) = located.first().and_then(|first| first.overlooked) {
-            notes.push(format!("{} matched after overlooking {what}.", title(index)));
+            notes.push(format!(
+                "{} matched after overlooking {what}.",
+                title(index)
+            ));
         }
         all.extend(located.into_iter().map(|located| (index, located)));
     }
@@ -133,7 +135,10 @@ pub fn edit_text(text: &str, edits: &[Edit], max_diff_bytes: usize) -> Result<Ed
         out.push_str(text.get(at..located.span.start).unwrap_or_default());
         let start = out.len();
         out.push_str(&located.text);
-        changes.push(Change { old: located.span.clone(), new: start..out.len() });
+        changes.push(Change {
+            old: located.span.clone(),
+            new: start..out.len(),
+        });
         at = located.span.end;
     }
     out.push_str(text.get(at..).unwrap_or_default());
@@ -178,11 +183,15 @@ fn missed_text(text: &str, edit: &Edit, index: usize, missed: &Missed) -> String
 }
 
 fn line_of(text: &str, at: usize) -> usize {
-    text.as_bytes().get(..at).map_or(0, |before| memchr::memchr_iter(b'\n', before).count()) + 1
+    text.as_bytes()
+        .get(..at)
+        .map_or(0, |before| memchr::memchr_iter(b'\n', before).count())
+        + 1
 }
 
 fn line_numbers<'a>(text: &str, places: impl Iterator<Item = &'a usize>) -> String {
-    let numbers: Vec<String> = places.map(|at| line_of(text, *at).to_string()).collect();
+    let mut numbers: Vec<String> = places.map(|at| line_of(text, *at).to_string()).collect();
+    numbers.dedup();
     numbers.join(", ")
 }
 
@@ -197,7 +206,9 @@ pub fn edit_file(
     stop: &Stop,
 ) -> Result<EditedFile, Error> {
     let place = workspace.to_change(&args.path)?;
-    file_lock::hold(&place.real, || edit_locked(workspace, &place, &args.edits, seen, stop))
+    file_lock::hold(&place.real, || {
+        edit_locked(workspace, &place, &args.edits, seen, stop)
+    })
 }
 
 fn edit_locked(
@@ -211,7 +222,10 @@ fn edit_locked(
     let limits = workspace.limits();
     let mut file = open_regular(place)?;
     let io = |source| Error::io("edit", &place.shown, source);
-    let failed = |reason| Error::Edit { path: place.shown.clone(), reason };
+    let failed = |reason| Error::Edit {
+        path: place.shown.clone(),
+        reason,
+    };
     let old = file.metadata().map_err(io)?;
     if old.len() > limits.edit_file_bytes {
         return Err(Error::TooLarge {
@@ -222,9 +236,14 @@ fn edit_locked(
         });
     }
     let mut bytes = Vec::with_capacity(old.len() as usize + 1);
-    file.by_ref().take(limits.edit_file_bytes + 1).read_to_end(&mut bytes).map_err(io)?;
-    let text = TextFile::decode(bytes)
-        .map_err(|reason| Error::Content { path: place.shown.clone(), reason })?;
+    file.by_ref()
+        .take(limits.edit_file_bytes + 1)
+        .read_to_end(&mut bytes)
+        .map_err(io)?;
+    let text = TextFile::decode(bytes).map_err(|reason| Error::Content {
+        path: place.shown.clone(),
+        reason,
+    })?;
     let edits = fitted(&text, edits).map_err(failed)?;
     stop.check()?;
     let edited = edit_text(&text.text, &edits, limits.diff_bytes).map_err(failed)?;
@@ -241,7 +260,11 @@ fn edit_locked(
     check_writable(place, &folder)?;
     let version = replace(place, &folder, &bytes, Some(&old), stop)?;
     seen.record(&place.real, version);
-    Ok(EditedFile { path: place.shown.clone(), real: place.real.clone(), edited })
+    Ok(EditedFile {
+        path: place.shown.clone(),
+        real: place.real.clone(),
+        edited,
+    })
 }
 
 /// The edits as they fit this file: no byte order mark where the text does not show it, and nothing
@@ -308,7 +331,11 @@ impl Tool for EditTool {
         let seen = workspace.seen(cx);
         let file = blocking::run(cx, move |stop| edit_file(&workspace, &args, &seen, stop)).await?;
         let EditedFile { path, real, edited } = file;
-        let places = if edited.replacements == 1 { "place" } else { "places" };
+        let places = if edited.replacements == 1 {
+            "place"
+        } else {
+            "places"
+        };
         let mut text = format!("Edited {path}: {} {places}.", edited.replacements);
         for note in &edited.notes {
             text.push('\n');

@@ -96,7 +96,11 @@ pub enum Error {
 
 impl Error {
     pub(crate) fn io(act: &'static str, path: &str, source: impl Into<io::Error>) -> Self {
-        Self::Io { act, path: path.to_owned(), source: source.into() }
+        Self::Io {
+            act,
+            path: path.to_owned(),
+            source: source.into(),
+        }
     }
 
     /// Whether the same call may succeed when it is made again, with nothing else done before.
@@ -126,9 +130,10 @@ impl Error {
     /// The same, as a tool tells it: a policy's refusal is a denial, a cancel is a cancel.
     pub fn into_tool_error(self) -> ToolError {
         match self {
-            Self::Outside { .. } => {
-                ToolError::Denied { by: "workspace".to_owned(), reason: self.to_string() }
-            }
+            Self::Outside { .. } => ToolError::Denied {
+                by: "workspace".to_owned(),
+                reason: self.to_string(),
+            },
             Self::Stopped => ToolError::Cancelled,
             _ => ToolError::failed(self.to_string()),
         }

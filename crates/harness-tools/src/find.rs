@@ -47,10 +47,22 @@ pub struct FindResult {
 ///
 /// The folder is walked on several threads; the result is sorted, and always the first paths in that
 /// order. Only as many paths as are shown are kept in memory.
-pub fn find_paths(workspace: &Workspace, args: &FindArgs, stop: &Stop) -> Result<FindResult, Error> {
+pub fn find_paths(
+    workspace: &Workspace,
+    args: &FindArgs,
+    stop: &Stop,
+) -> Result<FindResult, Error> {
     let place = workspace.to_read(args.path.as_deref().unwrap_or("."))?;
-    if !place.metadata.as_ref().is_some_and(std::fs::Metadata::is_dir) {
-        return Err(Error::WrongKind { path: place.shown, what: "not a folder", hint: "" });
+    if !place
+        .metadata
+        .as_ref()
+        .is_some_and(std::fs::Metadata::is_dir)
+    {
+        return Err(Error::WrongKind {
+            path: place.shown,
+            what: "not a folder",
+            hint: "",
+        });
     }
     let limits = workspace.limits();
     let limit = Limits::wanted(limits.find_paths, args.limit);
@@ -64,7 +76,10 @@ pub fn find_paths(workspace: &Workspace, args: &FindArgs, stop: &Stop) -> Result
     };
     let is_match = |entry: &ignore::DirEntry| {
         let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-        let below = entry.path().strip_prefix(&place.real).unwrap_or(entry.path());
+        let below = entry
+            .path()
+            .strip_prefix(&place.real)
+            .unwrap_or(entry.path());
         glob.is_match(below, is_folder).then_some(is_folder)
     };
     let found: Mutex<BTreeMap<PathBuf, bool>> = Mutex::default();
@@ -75,7 +90,11 @@ pub fn find_paths(workspace: &Workspace, args: &FindArgs, stop: &Stop) -> Result
         }
         let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
         let full = found.len() > limit;
-        if full && found.last_key_value().is_some_and(|(last, _)| entry.path() > last.as_path()) {
+        if full
+            && found
+                .last_key_value()
+                .is_some_and(|(last, _)| entry.path() > last.as_path())
+        {
             return Next::Skip;
         }
         if let Some(is_folder) = is_match {
@@ -91,7 +110,10 @@ pub fn find_paths(workspace: &Workspace, args: &FindArgs, stop: &Stop) -> Result
     let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
     let mut notices = Vec::new();
     if bounded {
-        notices.push(format!("The search ended after {} entries.", limits.walk_entries));
+        notices.push(format!(
+            "The search ended after {} entries.",
+            limits.walk_entries
+        ));
     }
     if found.is_empty()
         && let Some(path) = walk.left_out(|entry| is_match(entry).is_some())
@@ -113,7 +135,11 @@ pub fn find_paths(workspace: &Workspace, args: &FindArgs, stop: &Stop) -> Result
             shown
         })
         .collect();
-    Ok(FindResult { paths, more, notices })
+    Ok(FindResult {
+        paths,
+        more,
+        notices,
+    })
 }
 
 impl FindResult {
@@ -124,7 +150,10 @@ impl FindResult {
             "No path matches.".clone_into(&mut text);
         }
         if self.more || shown < self.paths.len() {
-            let _ = write!(text, "\n[The first {shown} paths are shown; there are more.]");
+            let _ = write!(
+                text,
+                "\n[The first {shown} paths are shown; there are more.]"
+            );
         }
         for notice in &self.notices {
             let _ = write!(text, "\n[{notice}]");

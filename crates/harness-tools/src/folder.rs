@@ -39,7 +39,9 @@ impl Folder {
         let flags = HANDLE | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut at = openat(CWD, "/", flags, Mode::empty())?;
         for component in real.components() {
-            let Component::Normal(name) = component else { continue };
+            let Component::Normal(name) = component else {
+                continue;
+            };
             at = match openat(&at, name, flags, Mode::empty()) {
                 Err(Errno::NOENT) if create => {
                     match mkdirat(&at, name, Mode::from_raw_mode(0o777)) {

@@ -47,7 +47,11 @@ impl Glob {
             .map_err(|error| Error::Argument(format!("The glob is invalid: {error}.")))?
             .compile_matcher();
         let whole_path = anchored || pattern.contains('/');
-        Ok(Self { matcher, whole_path, folders_only })
+        Ok(Self {
+            matcher,
+            whole_path,
+            folders_only,
+        })
     }
 
     /// Whether it means this path, which is relative to the folder.
@@ -58,7 +62,8 @@ impl Glob {
         if self.whole_path {
             self.matcher.is_match(path)
         } else {
-            path.file_name().is_some_and(|name| self.matcher.is_match(PathBuf::from(name)))
+            path.file_name()
+                .is_some_and(|name| self.matcher.is_match(PathBuf::from(name)))
         }
     }
 }

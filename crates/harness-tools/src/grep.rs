@@ -70,7 +70,10 @@ pub fn search_files(
     let place = workspace.to_read(args.path.as_deref().unwrap_or("."))?;
     let limits = workspace.limits();
     let limit = Limits::wanted(limits.grep_matches, args.limit);
-    let context = args.context.and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+    let context = args
+        .context
+        .and_then(|n| usize::try_from(n).ok())
+        .unwrap_or(0);
     let search = FileSearch {
         matcher: matcher(args)?,
         context: context.min(limits.grep_context),
@@ -81,10 +84,17 @@ pub fn search_files(
         stop: stop.clone(),
     };
     let found = Found::new(limit + 1);
-    let is_folder = place.metadata.as_ref().is_some_and(std::fs::Metadata::is_dir);
+    let is_folder = place
+        .metadata
+        .as_ref()
+        .is_some_and(std::fs::Metadata::is_dir);
     let mut notices = Vec::new();
     if is_folder {
-        let glob = args.glob.as_deref().map(|glob| Glob::new(glob, &place.real)).transpose()?;
+        let glob = args
+            .glob
+            .as_deref()
+            .map(|glob| Glob::new(glob, &place.real))
+            .transpose()?;
         let root = workspace.real_root();
         let walk = Walk {
             folder: &place.real,
@@ -93,7 +103,10 @@ pub fn search_files(
             stop,
         };
         let wanted = |entry: &ignore::DirEntry| {
-            let below = entry.path().strip_prefix(&place.real).unwrap_or(entry.path());
+            let below = entry
+                .path()
+                .strip_prefix(&place.real)
+                .unwrap_or(entry.path());
             entry.file_type().is_some_and(|kind| kind.is_file())
                 && glob.as_ref().is_none_or(|glob| glob.is_match(below, false))
         };
@@ -107,7 +120,10 @@ pub fn search_files(
             Next::On
         });
         if bounded {
-            notices.push(format!("The search ended after {} entries.", limits.walk_entries));
+            notices.push(format!(
+                "The search ended after {} entries.",
+                limits.walk_entries
+            ));
         }
         stop.check()?;
         if found.is_empty()
@@ -126,7 +142,7 @@ pub fn search_files(
     }
     let (files, skipped) = found.finish();
     skipped.describe(&mut notices);
-    Ok(lay_out(workspace, files, limit, context > 0, notices))
+    Ok(lay_out(workspace, files, limit, search.context, notices))
 }
 
 fn matcher(args: &GrepArgs) -> Result<RegexMatcher, Error> {
@@ -143,7 +159,11 @@ fn matcher(args: &GrepArgs) -> Result<RegexMatcher, Error> {
         .dfa_size_limit(PATTERN_BYTES)
         .build(&args.pattern)
         .map_err(|error| {
-            let hint = if literal { "" } else { " To search for plain text, set `literal`." };
+            let hint = if literal {
+                ""
+            } else {
+                " To search for plain text, set `literal`."
+            };
             Error::Argument(format!("`pattern` is invalid: {error}{hint}"))
         })
 }
@@ -152,29 +172,52 @@ fn lay_out(
     workspace: &Workspace,
     files: Vec<(std::path::PathBuf, Searched)>,
     limit: usize,
-    grouped: bool,
+    context: usize,
     notices: Vec<String>,
 ) -> GrepResult {
-    let mut result = GrepResult { lines: Vec::new(), matches: 0, more: false, notices };
+    // How many lines belong to matches that are shown.
+    let mut complete = 0;
+    let mut result = GrepResult {
+        lines: Vec::new(),
+        matches: 0,
+        more: false,
+        notices,
+    };
     for (path, searched) in files {
         let shown = show(workspace, &path);
         let mut last: Option<u64> = None;
+        let mut last_match: Option<u64> = None;
         for line in searched.lines {
             if line.is_match && result.matches == limit {
+                // The context of this match has been laid out already.
+                result.lines.truncate(complete);
                 result.more = true;
                 return result;
             }
-            if grouped && !result.lines.is_empty() && last.is_none_or(|last| line.number > last + 1) {
+            if context > 0
+                && !result.lines.is_empty()
+                && last.is_none_or(|last| line.number > last + 1)
+            {
                 result.lines.push("--".to_owned());
             }
             last = Some(line.number);
             result.matches += usize::from(line.is_match);
-            let Line { number, is_match, text } = line;
+            let Line {
+                number,
+                is_match,
+                text,
+            } = line;
             result.lines.push(if is_match {
                 format!("{shown}:{number}: {text}")
             } else {
                 format!("{shown}-{number}- {text}")
             });
+            if is_match {
+                last_match = Some(number);
+            }
+            if last_match.is_some_and(|at| number <= at + context as u64) {
+                complete = result.lines.len();
+            }
         }
     }
     result

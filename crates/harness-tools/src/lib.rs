@@ -1,10 +1,71 @@
-//! Tools.
+//! The tools that an agent works on files and processes with: `read`, `write`, `edit`, `bash`, `grep`,
+//! `find`, `ls`.
+//!
+//! # What it is for
+//!
+//! A model changes a real person's files here. So each tool is correct to the byte — what was not to
+//! be changed stays, encoding, line endings, byte order mark and mode included — and bounded in memory
+//! and time, whatever the file, the command or the model does. What a tool says is written for the
+//! model: what happened, what is missing, and how to go on.
+//!
+//! # The main type
+//!
+//! A [`Workspace`] is the folder that the tools work in, with the policy for paths ([`Access`]), the
+//! bounds ([`Limits`]) and the shell ([`ShellOptions`]). [`default_tools`] makes the seven tools of it:
+//!
+//! ```
+//! use harness_core::ToolContext;
+//! use harness_tools::{Access, Workspace, default_tools};
+//! use serde_json::json;
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+//! # let folder = tempfile::tempdir()?;
+//! let workspace = Workspace::new(folder.path()).with_write_access(Access::WorkspaceOnly);
+//! let tools = default_tools(&workspace);
+//!
+//! let cx = ToolContext::detached();
+//! let (write, edit) = (&tools[1], &tools[2]);
+//! write.call(&cx, json!({"path": "a.txt", "content": "one\ntwo\n"})).await;
+//! let edits = json!([{"old_text": "two", "new_text": "three"}]);
+//! let outcome = edit.call(&cx, json!({"path": "a.txt", "edits": edits})).await;
+//!
+//! assert!(outcome.shown_text().contains("+three"));
+//! assert_eq!(std::fs::read(folder.path().join("a.txt"))?, b"one\nthree\n");
+//! # Ok::<(), std::io::Error>(())
+//! # })?;
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! # Without an agent
+//!
+//! Each tool is a thin shell over a plain function: [`read_file`], [`write_file`], [`edit_file`] and
+//! [`edit_text`], [`run_command`], [`search_files`], [`find_paths`], [`list_folder`]. They take a
+//! [`Workspace`] and the tool's arguments, and give typed results. The ones that work on files block;
+//! a [`Stop`] ends them early.
+//!
+//! # The decision behind it, and its price
+//!
+//! A path is resolved once, as the kernel would, and checked there. Then the folder is opened step by
+//! step without following any link, and the file is opened, made or replaced relative to that handle:
+//! what was checked is what is used, also when somebody swaps a symlink in between. A file is replaced
+//! whole, in one step, from a file that has no name while it is written. The price: a few more system
+//! calls for each file; other hard links to a file keep its old content; extended attributes are lost.
+//!
+//! Commands run in a session of their own, not only in a process group: what makes itself a group
+//! leader (`timeout`, jobs under `set -m`) is found and ended with the rest. The price is a look at
+//! `/proc` at the end of each command.
+//!
+//! The crate is for Unix. On Linux all of the above holds; elsewhere folders are opened by handles that
+//! need the right to read them, a new file has a hidden name while it is written, and only the process
+//! group is ended.
+
 mod aliases;
 mod atomic;
 mod bash;
 mod blocking;
 mod capture;
 mod command;
+mod default_tools;
 mod diff;
 mod edit;
 mod error;
@@ -39,6 +100,7 @@ mod write;
 pub use bash::{BashArgs, BashTool};
 pub use blocking::Stop;
 pub use command::{CommandLine, CommandReport, run_command};
+pub use default_tools::default_tools;
 pub use edit::{Edit, EditArgs, EditTool, Edited, EditedFile, edit_file, edit_text};
 pub use error::Error;
 pub use find::{FindArgs, FindResult, FindTool, find_paths};
@@ -54,19 +116,3 @@ pub use text_file::{Encoding, LineEndings, Sniffed, TextFile, sniff};
 pub use version::FileVersion;
 pub use workspace::{Access, Workspace};
 pub use write::{WriteArgs, WriteTool, Written, write_file};
-
-use harness_core::ToolRef;
-
-/// The seven tools, in the order in which a model is told of them: read, write, edit, bash, grep,
-/// find, ls.
-pub fn default_tools(workspace: &Workspace) -> Vec<ToolRef> {
-    vec![
-        ToolRef::new(ReadTool::new(workspace)),
-        ToolRef::new(WriteTool::new(workspace)),
-        ToolRef::new(EditTool::new(workspace)),
-        ToolRef::new(BashTool::new(workspace)),
-        ToolRef::new(GrepTool::new(workspace)),
-        ToolRef::new(FindTool::new(workspace)),
-        ToolRef::new(LsTool::new(workspace)),
-    ]
-}

@@ -81,7 +81,8 @@ impl LineWindow {
         if part.len() <= room {
             self.kept.extend_from_slice(part);
         } else if self.kept_lines == 0 {
-            self.kept.extend_from_slice(part.get(..room).unwrap_or_default());
+            self.kept
+                .extend_from_slice(part.get(..room).unwrap_or_default());
             self.full = Some(Full::InLine);
         } else {
             self.kept.truncate(self.line_start);
@@ -112,17 +113,13 @@ impl LineWindow {
     fn count(&mut self, piece: &[u8]) {
         let mut rest = piece;
         if self.full == Some(Full::InLine) && self.cut_line_bytes.is_none() {
-            match memchr::memchr(b'\n', piece) {
-                Some(at) => {
-                    self.line_bytes += at as u64 + 1;
-                    self.end_line();
-                    rest = piece.get(at + 1..).unwrap_or_default();
-                }
-                None => {
-                    self.line_bytes += piece.len() as u64;
-                    return;
-                }
-            }
+            let Some(at) = memchr::memchr(b'\n', piece) else {
+                self.line_bytes += piece.len() as u64;
+                return;
+            };
+            self.line_bytes += at as u64 + 1;
+            self.end_line();
+            rest = piece.get(at + 1..).unwrap_or_default();
         }
         self.line += memchr::memchr_iter(b'\n', rest).count() as u64;
         if let Some(last) = memchr::memrchr(b'\n', rest) {
@@ -156,7 +153,13 @@ impl LineWindow {
             }
         }
         let shown = self.first..self.first + self.kept_lines.max(u64::from(full.is_some()));
-        Window { text, shown, total: whole.then_some(lines_so_far), full, cut_line_bytes }
+        Window {
+            text,
+            shown,
+            total: whole.then_some(lines_so_far),
+            full,
+            cut_line_bytes,
+        }
     }
 }
 
@@ -217,7 +220,10 @@ mod tests {
     fn a_line_longer_than_the_limit_is_cut_at_a_character() {
         let page = window("\u{20ac}\u{20ac}\u{20ac}\nx\n", 1, 10, 7, 2);
         assert_eq!(page.text, "\u{20ac}\u{20ac}");
-        assert_eq!((page.full, page.cut_line_bytes), (Some(Full::InLine), Some(10)));
+        assert_eq!(
+            (page.full, page.cut_line_bytes),
+            (Some(Full::InLine), Some(10))
+        );
         assert_eq!((page.shown, page.total), (1..2, Some(2)));
     }
 }

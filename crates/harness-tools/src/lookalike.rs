@@ -17,9 +17,12 @@ pub(crate) fn fold(c: char) -> char {
         '\u{2018}'..='\u{201b}' | '\u{2032}' | '\u{2035}' | '\u{02bc}' => '\'',
         '\u{201c}'..='\u{201f}' | '\u{2033}' | '\u{2036}' => '"',
         '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{fe58}' | '\u{fe63}' | '\u{ff0d}' => '-',
-        '\u{00a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => {
-            ' '
-        }
+        '\u{00a0}'
+        | '\u{1680}'
+        | '\u{2000}'..='\u{200a}'
+        | '\u{202f}'
+        | '\u{205f}'
+        | '\u{3000}' => ' ',
         other => other,
     }
 }
@@ -40,14 +43,18 @@ pub(crate) struct Offer {
 
 /// Looks through a folder for names like `name`.
 pub(crate) fn offer(folder: &Path, name: &str) -> Offer {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Offer::default() };
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Offer::default();
+    };
     let wanted = look(name);
     let wanted_lower = wanted.to_lowercase();
     let mut same: Vec<OsString> = Vec::new();
     let mut scored: Vec<(u32, String)> = Vec::new();
     for entry in entries.take(MAX_NAMES).flatten() {
         let os_name = entry.file_name();
-        let Some(other) = os_name.to_str() else { continue };
+        let Some(other) = os_name.to_str() else {
+            continue;
+        };
         let other_look = look(other);
         if other_look == wanted {
             same.push(os_name.clone());
@@ -61,8 +68,14 @@ pub(crate) fn offer(folder: &Path, name: &str) -> Offer {
     scored.truncate(MAX_OFFERS);
     let similar = scored.into_iter().map(|(_, name)| name).collect();
     match <[OsString; 1]>::try_from(same) {
-        Ok([only]) => Offer { same_look: Some(only), similar },
-        Err(_) => Offer { same_look: None, similar },
+        Ok([only]) => Offer {
+            same_look: Some(only),
+            similar,
+        },
+        Err(_) => Offer {
+            same_look: None,
+            similar,
+        },
     }
 }
 

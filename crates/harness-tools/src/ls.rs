@@ -40,12 +40,20 @@ pub struct Listing {
 /// Lists a folder. Only as many names as are shown are kept in memory.
 pub fn list_folder(workspace: &Workspace, args: &LsArgs, stop: &Stop) -> Result<Listing, Error> {
     let place = workspace.to_read(args.path.as_deref().unwrap_or("."))?;
-    if let Some(metadata) = place.metadata.as_ref().filter(|metadata| !metadata.is_dir()) {
+    if let Some(metadata) = place
+        .metadata
+        .as_ref()
+        .filter(|metadata| !metadata.is_dir())
+    {
         let what = match crate::read::wrong_kind(metadata) {
             None => "a file, not a folder",
             Some((what, _)) => what,
         };
-        return Err(Error::WrongKind { path: place.shown, what, hint: "" });
+        return Err(Error::WrongKind {
+            path: place.shown,
+            what,
+            hint: "",
+        });
     }
     let limit = Limits::wanted(workspace.limits().ls_entries, args.limit);
     let io = |source| Error::io("list", &place.shown, source);
@@ -59,7 +67,10 @@ pub fn list_folder(workspace: &Workspace, args: &LsArgs, stop: &Stop) -> Result<
             names.pop_last();
         }
     }
-    let entries = names.iter().map(|name| entry_line(&place.real, name)).collect();
+    let entries = names
+        .iter()
+        .map(|name| entry_line(&place.real, name))
+        .collect();
     Ok(Listing { entries, total })
 }
 
@@ -67,7 +78,9 @@ fn entry_line(folder: &Path, name: &OsString) -> String {
     let path = folder.join(name);
     // A line break in a name would make two entries of one.
     let mut line = name.to_string_lossy().replace('\n', "\\n");
-    let Ok(metadata) = std::fs::symlink_metadata(&path) else { return line };
+    let Ok(metadata) = std::fs::symlink_metadata(&path) else {
+        return line;
+    };
     let kind = metadata.file_type();
     if kind.is_dir() {
         line.push('/');
@@ -143,8 +156,7 @@ impl Tool for LsTool {
     async fn call(&self, cx: &ToolContext, args: LsArgs) -> Result<ToolOutput, ToolError> {
         let workspace = self.0.for_call(cx);
         let max_bytes = workspace.limits().output_bytes;
-        let listing =
-            blocking::run(cx, move |stop| list_folder(&workspace, &args, stop)).await?;
+        let listing = blocking::run(cx, move |stop| list_folder(&workspace, &args, stop)).await?;
         Ok(ToolOutput::text(listing.render(max_bytes))
             .with_details(json!({ "total": listing.total })))
     }

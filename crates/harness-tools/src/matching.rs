@@ -60,7 +60,11 @@ const BLURS: [(Blur, &str); 3] = [
 impl<'a> Haystack<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
         let endings = LineEndings::of(text.as_bytes());
-        Self { text, endings, views: [const { OnceCell::new() }; 3] }
+        Self {
+            text,
+            endings,
+            views: [const { OnceCell::new() }; 3],
+        }
     }
 
     /// How a line break is written here: as in the whole file or, where that has both, as in this
@@ -101,7 +105,11 @@ impl<'a> Haystack<'a> {
                 let verbatim = self.endings == LineEndings::Mixed && old.contains('\n');
                 let newline = if verbatim { None } else { self.newline(at) };
                 let text = with_newline(new, newline);
-                Located { span: at..at + old.len(), text, overlooked: None }
+                Located {
+                    span: at..at + old.len(),
+                    text,
+                    overlooked: None,
+                }
             });
         }
         for (blur, overlooked) in BLURS {
@@ -119,9 +127,20 @@ impl<'a> Haystack<'a> {
             if !found.is_empty() {
                 return one_or_all(found, all, |at| {
                     let newline = self.newline(view.start(at));
-                    let splice = Splice { view, at, old, new, blur, newline };
+                    let splice = Splice {
+                        view,
+                        at,
+                        old,
+                        new,
+                        blur,
+                        newline,
+                    };
                     let (span, text) = splice.build(needle.text.len());
-                    Located { span, text, overlooked: Some(overlooked) }
+                    Located {
+                        span,
+                        text,
+                        overlooked: Some(overlooked),
+                    }
                 })
                 .map_err(|missed| missed.at_original(view));
             }
@@ -140,13 +159,26 @@ impl<'a> Haystack<'a> {
             if all && at < free {
                 continue;
             }
-            let (Some(old), Some(new)) = (shift.apply(old), shift.apply(new)) else { continue };
+            let (Some(old), Some(new)) = (shift.apply(old), shift.apply(new)) else {
+                continue;
+            };
             let len = Folded::needle(&old, blur).text.len();
             free = at + len;
             let newline = self.newline(view.start(at));
-            let splice = Splice { view, at, old: &old, new: &new, blur, newline };
+            let splice = Splice {
+                view,
+                at,
+                old: &old,
+                new: &new,
+                blur,
+                newline,
+            };
             let (span, text) = splice.build(len);
-            found.push(Located { span, text, overlooked: Some("indentation") });
+            found.push(Located {
+                span,
+                text,
+                overlooked: Some("indentation"),
+            });
             if found.len() > MAX_COUNT && !all {
                 break;
             }
@@ -155,7 +187,12 @@ impl<'a> Haystack<'a> {
             0 => Err(Missed::Nowhere),
             1 => Ok(found),
             _ if all => Ok(found),
-            _ => Err(Missed::Several(found.into_iter().map(|located| located.span.start).collect())),
+            _ => Err(Missed::Several(
+                found
+                    .into_iter()
+                    .map(|located| located.span.start)
+                    .collect(),
+            )),
         }
     }
 }
@@ -194,7 +231,11 @@ fn places(text: &str, needle: &str, all: bool) -> Vec<usize> {
     }
     let mut found = Vec::new();
     let mut from = 0;
-    while let Some(at) = text.as_bytes().get(from..).and_then(|rest| finder.find(rest)) {
+    while let Some(at) = text
+        .as_bytes()
+        .get(from..)
+        .and_then(|rest| finder.find(rest))
+    {
         found.push(from + at);
         from += at + 1;
         if found.len() >= MAX_COUNT {
@@ -222,7 +263,9 @@ impl Shift {
         if let Some(more) = file.strip_suffix(needle) {
             (!more.is_empty()).then(|| Self::Deeper(more.to_owned()))
         } else {
-            needle.strip_suffix(file).map(|less| Self::Shallower(less.to_owned()))
+            needle
+                .strip_suffix(file)
+                .map(|less| Self::Shallower(less.to_owned()))
         }
     }
 
@@ -249,7 +292,11 @@ impl Shift {
 /// Where the lines of `needle` are, all shifted alike; both texts are folded.
 fn shifted_places(text: &str, needle: &str) -> Vec<(usize, Shift)> {
     let ended = needle.ends_with('\n');
-    let lines: Vec<&str> = needle.strip_suffix('\n').unwrap_or(needle).split('\n').collect();
+    let lines: Vec<&str> = needle
+        .strip_suffix('\n')
+        .unwrap_or(needle)
+        .split('\n')
+        .collect();
     let Some(anchor) = lines.iter().position(|line| !line.trim().is_empty()) else {
         return Vec::new();
     };
@@ -267,7 +314,9 @@ fn shifted_places(text: &str, needle: &str) -> Vec<(usize, Shift)> {
             continue;
         }
         let first = index - anchor;
-        let Some(window) = file.get(first..first + lines.len()) else { continue };
+        let Some(window) = file.get(first..first + lines.len()) else {
+            continue;
+        };
         // After an ended needle the file must have a line break too.
         if ended && first + lines.len() >= file.len() {
             continue;

@@ -17,26 +17,62 @@ fn the_rungs_of_the_ladder() {
     let indent = Some("indentation");
     for (text, old, new, expected, overlooked) in [
         ("a\nb\nc\n", "b", "X", "a\nX\nc\n", None),
-        ("a\r\nb\r\nc\r\n", "a\nb", "a\nX", "a\r\nX\r\nc\r\n", endings),
+        (
+            "a\r\nb\r\nc\r\n",
+            "a\nb",
+            "a\nX",
+            "a\r\nX\r\nc\r\n",
+            endings,
+        ),
         ("a\r\nb\r\n", "b", "X\nY", "a\r\nX\r\nY\r\n", None),
         ("a\nb\n", "a\r\nb", "a\r\nX", "a\nX\n", endings),
         ("a\nb", "b\n", "b\nc\n", "a\nb\nc", endings),
         ("a\nb", "b\n", "B", "a\nB", endings),
-        ("a\r\nb\nc\r\n", "a\nb", "A\nb\nx", "A\r\nb\r\nx\nc\r\n", endings),
+        (
+            "a\r\nb\nc\r\n",
+            "a\nb",
+            "A\nb\nx",
+            "A\r\nb\r\nx\nc\r\n",
+            endings,
+        ),
         ("a\r\nb\nc\r\n", "b\n", "b\r\n", "a\r\nb\r\nc\r\n", None),
         ("a  \nb \nc\n", "a\nb\nc", "a\nB\nc", "a  \nB \nc\n", blanks),
         ("a\nb\n", "a \nb", "a \nX", "a\nX\n", blanks),
-        ("say \u{201c}hi\u{201d} now\n", "say \"hi\" now", "say \"hi\" later",
-         "say \u{201c}hi\u{201d} later\n", alike),
-        ("\u{201c}a\u{201d} foo(\u{2018}x\u{2019}) \u{bd}\n", "foo('x')", "foo('y')",
-         "\u{201c}a\u{201d} foo(\u{2018}y\u{2019}) \u{bd}\n", alike),
-        ("    if x:\n        y()\n", "if x:\n    y()\n", "if x:\n    z()\n",
-         "    if x:\n        z()\n", indent),
-        ("if x:\n\ty()\n", "\tif x:\n\t\ty()", "\tif x:\n\t\ty()\n\t\tz()",
-         "if x:\n\ty()\n\tz()\n", indent),
+        (
+            "say \u{201c}hi\u{201d} now\n",
+            "say \"hi\" now",
+            "say \"hi\" later",
+            "say \u{201c}hi\u{201d} later\n",
+            alike,
+        ),
+        (
+            "\u{201c}a\u{201d} foo(\u{2018}x\u{2019}) \u{bd}\n",
+            "foo('x')",
+            "foo('y')",
+            "\u{201c}a\u{201d} foo(\u{2018}y\u{2019}) \u{bd}\n",
+            alike,
+        ),
+        (
+            "    if x:\n        y()\n",
+            "if x:\n    y()\n",
+            "if x:\n    z()\n",
+            "    if x:\n        z()\n",
+            indent,
+        ),
+        (
+            "if x:\n\ty()\n",
+            "\tif x:\n\t\ty()",
+            "\tif x:\n\t\ty()\n\t\tz()",
+            "if x:\n\ty()\n\tz()\n",
+            indent,
+        ),
     ] {
         let found = edited(text, old, new);
-        assert_eq!(found, Ok((expected.to_owned(), overlooked)), "{text:?} {old:?} -> {new:?}");
+        assert_eq!(
+            found,
+            Ok((expected.to_owned(), overlooked)),
+            "{text:?} {old:?} -> {new:?}"
+        );
     }
 }
 
@@ -51,7 +87,11 @@ fn what_is_not_a_match() {
         ("", "a"),
         ("a\nb", "b\n\n"),
     ] {
-        assert_eq!(edited(text, old, "X"), Err(Missed::Nowhere), "{text:?} {old:?}");
+        assert_eq!(
+            edited(text, old, "X"),
+            Err(Missed::Nowhere),
+            "{text:?} {old:?}"
+        );
     }
 }
 
@@ -61,8 +101,16 @@ fn several_places_are_told_on_the_rung_where_they_are() {
         ("x = 1\ny\nx = 1\n", "x = 1", vec![0, 8]),
         ("aaa", "aa", vec![0, 1]),
         ("\u{201c}a\u{201d} \"a\" ", "\"a\"", vec![]),
-        ("\u{201c}a\u{201d}\n\u{201f}a\u{201d}\n", "\"a\"", vec![0, 8]),
-        ("  f()\n    g()\n  f()\n    g()\n", "f()\n  g()\n", vec![0, 14]),
+        (
+            "\u{201c}a\u{201d}\n\u{201f}a\u{201d}\n",
+            "\"a\"",
+            vec![0, 8],
+        ),
+        (
+            "  f()\n    g()\n  f()\n    g()\n",
+            "f()\n  g()\n",
+            vec![0, 14],
+        ),
     ] {
         let found = Haystack::new(text).locate(old, "X", false);
         match found {

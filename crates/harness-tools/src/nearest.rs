@@ -1,5 +1,7 @@
 //! Where a text that was not found may have been meant.
 
+use std::fmt::Write as _;
+
 use crate::lookalike::{self, similarity};
 
 /// How many lines of a file are compared.
@@ -47,19 +49,30 @@ pub(crate) fn describe(text: &str, old: &str) -> Option<String> {
     let first = at.saturating_sub(anchor_at);
     let shown = wanted.len().clamp(1, SHOWN_LINES);
     let mut out = format!("The nearest place is at line {}:", at + 1);
-    for (number, line) in lines.iter().enumerate().skip(first).take(shown.max(at - first + 1)) {
+    for (number, line) in lines
+        .iter()
+        .enumerate()
+        .skip(first)
+        .take(shown.max(at - first + 1))
+    {
         if number + SHOWN_LINES < at {
             continue;
         }
-        out.push_str(&format!("\n{}: {}", number + 1, crate::truncate::head(line, LINE_BYTES)));
+        let _ = write!(
+            out,
+            "\n{}: {}",
+            number + 1,
+            crate::truncate::head(line, LINE_BYTES)
+        );
     }
     if let Some((file, ours)) = first_difference(lines.get(at)?, anchor) {
-        out.push_str(&format!(
+        let _ = write!(
+            out,
             "\nLine {} first differs where the file has {} and `old_text` has {}.",
             at + 1,
             name(file),
             name(ours)
-        ));
+        );
     }
     Some(out)
 }

@@ -57,8 +57,14 @@ pub(crate) fn prepare(
     let (width, height) = (picture.width(), picture.height());
     let side = limits.image_side;
     if width <= side && height <= side && bytes.len() <= limits.image_sent_bytes {
-        let note = format!("[{name} picture, {width} × {height} pixels, {} bytes]", bytes.len());
-        return Ok(Picture { image: image_part(bytes, format), note });
+        let note = format!(
+            "[{name} picture, {width} × {height} pixels, {} bytes]",
+            bytes.len()
+        );
+        return Ok(Picture {
+            image: image_part(bytes, format),
+            note,
+        });
     }
     picture.apply_orientation(orientation);
     if picture.width() > side || picture.height() > side {
@@ -71,7 +77,10 @@ pub(crate) fn prepare(
         picture.height(),
         name_of(format),
     );
-    Ok(Picture { image: image_part(&encoded, format), note })
+    Ok(Picture {
+        image: image_part(&encoded, format),
+        note,
+    })
 }
 
 /// Encodes it until it fits: as it came, then as JPEG of falling quality, then smaller.
@@ -83,7 +92,9 @@ fn encode(
     let failed = |error: image::ImageError| format!("the picture cannot be encoded: {error}");
     if from != ImageFormat::Jpeg {
         let mut png = Cursor::new(Vec::new());
-        picture.write_to(&mut png, ImageFormat::Png).map_err(failed)?;
+        picture
+            .write_to(&mut png, ImageFormat::Png)
+            .map_err(failed)?;
         let png = png.into_inner();
         if png.len() <= limits.image_sent_bytes {
             return Ok((png, ImageFormat::Png, picture));
@@ -110,7 +121,9 @@ fn encode(
 fn image_part(bytes: &[u8], format: ImageFormat) -> Image {
     Image {
         media_type: format.to_mime_type().to_owned(),
-        data: base64::engine::general_purpose::STANDARD.encode(bytes).into(),
+        data: base64::engine::general_purpose::STANDARD
+            .encode(bytes)
+            .into(),
     }
 }
 

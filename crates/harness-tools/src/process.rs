@@ -11,7 +11,10 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 const KILL_ROUNDS: usize = 8;
 
 /// Has the command start in a session of its own.
-#[expect(unsafe_code, reason = "only code between fork and exec can leave the parent's session")]
+#[expect(
+    unsafe_code,
+    reason = "only code between fork and exec can leave the parent's session"
+)]
 pub(crate) fn own_session(command: &mut tokio::process::Command) {
     // SAFETY: between fork and exec only async-signal-safe calls are allowed. `setsid` is one; the
     // closure allocates nothing and takes no lock.
@@ -34,7 +37,10 @@ impl ProcessGroup {
     /// The processes that this leader of a session started.
     pub(crate) fn led_by(pid: u32) -> Option<Self> {
         let leader = Pid::from_raw(i32::try_from(pid).ok()?)?;
-        Some(Self { leader, ended: false })
+        Some(Self {
+            leader,
+            ended: false,
+        })
     }
 
     /// The leader.
@@ -92,7 +98,11 @@ pub(crate) fn is_alive(leader: Pid) -> bool {
 /// Processes of the session that are in another group than the leader's.
 #[cfg(target_os = "linux")]
 fn outside_the_group(leader: Pid) -> Vec<Pid> {
-    members(leader).into_iter().filter(|(_, group)| *group != leader).map(|(pid, _)| pid).collect()
+    members(leader)
+        .into_iter()
+        .filter(|(_, group)| *group != leader)
+        .map(|(pid, _)| pid)
+        .collect()
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -103,13 +113,21 @@ fn outside_the_group(_leader: Pid) -> Vec<Pid> {
 /// The running processes of the session, each with its group.
 #[cfg(target_os = "linux")]
 fn members(leader: Pid) -> Vec<(Pid, Pid)> {
-    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return Vec::new();
+    };
     let mut members = Vec::new();
     for entry in entries.flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
+        let Some(pid) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse::<i32>().ok())
+        else {
             continue;
         };
-        let Ok(stat) = std::fs::read(format!("/proc/{pid}/stat")) else { continue };
+        let Ok(stat) = std::fs::read(format!("/proc/{pid}/stat")) else {
+            continue;
+        };
         if let Some((group, session)) = parse_stat(&stat)
             && session == leader
             && let Some(pid) = Pid::from_raw(pid)

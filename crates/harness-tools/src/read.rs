@@ -83,7 +83,9 @@ pub fn read_file(
 
     let mut first = Vec::new();
     // One byte more than the file has, so that a small file is read, and seen to end, in one go.
-    let guess = usize::try_from(metadata.len()).unwrap_or(usize::MAX).clamp(511, SAMPLE_BYTES);
+    let guess = usize::try_from(metadata.len())
+        .unwrap_or(usize::MAX)
+        .clamp(511, SAMPLE_BYTES);
     first.reserve_exact(guess + 1);
     let whole = fill(&mut file, &mut first, SAMPLE_BYTES).map_err(io)?;
 
@@ -97,21 +99,33 @@ pub fn read_file(
             });
         }
         if !whole {
-            file.take(limits.image_file_bytes).read_to_end(&mut first).map_err(io)?;
+            file.take(limits.image_file_bytes)
+                .read_to_end(&mut first)
+                .map_err(io)?;
         }
         stop.check()?;
         return picture::prepare(&first, format, limits)
             .map(ReadResult::Picture)
-            .map_err(|reason| Error::Content { path: place.shown, reason });
+            .map_err(|reason| Error::Content {
+                path: place.shown,
+                reason,
+            });
     }
     let (encoding, bom) = match sniff(&first, whole) {
         Sniffed::Text { encoding, bom } => (encoding, bom),
         Sniffed::Binary(kind) => return Err(binary(&place, kind, metadata.len())),
     };
 
-    let first_line = args.offset.and_then(|n| u64::try_from(n).ok()).unwrap_or(1).max(1);
+    let first_line = args
+        .offset
+        .and_then(|n| u64::try_from(n).ok())
+        .unwrap_or(1)
+        .max(1);
     let max_lines = limits.read_lines as u64;
-    let lines = args.limit.and_then(|n| u64::try_from(n).ok()).filter(|n| *n >= 1);
+    let lines = args
+        .limit
+        .and_then(|n| u64::try_from(n).ok())
+        .filter(|n| *n >= 1);
     let lines = lines.map_or(max_lines, |n| n.min(max_lines));
     let mut source = Pieces {
         window: LineWindow::new(first_line, lines, limits.output_bytes),
@@ -141,21 +155,33 @@ pub fn read_file(
 
 /// Opens what must be a regular file.
 pub(crate) fn open_regular(place: &Place) -> Result<File, Error> {
-    let wrong = |what, hint| Error::WrongKind { path: place.shown.clone(), what, hint };
+    let wrong = |what, hint| Error::WrongKind {
+        path: place.shown.clone(),
+        what,
+        hint,
+    };
     let Some(metadata) = &place.metadata else {
-        return Err(Error::NotFound { path: place.shown.clone(), similar: Vec::new() });
+        return Err(Error::NotFound {
+            path: place.shown.clone(),
+            similar: Vec::new(),
+        });
     };
     if let Some((what, hint)) = wrong_kind(metadata) {
         return Err(wrong(what, hint));
     }
     if place.folder_meant {
-        return Err(wrong("a file, not a folder", " Leave out the slash at the end."));
+        return Err(wrong(
+            "a file, not a folder",
+            " Leave out the slash at the end.",
+        ));
     }
     let io = |source| Error::io("open", &place.shown, source);
     let (Some(parent), Some(name)) = (place.real.parent(), place.real.file_name()) else {
         return Err(wrong("a folder", ""));
     };
-    let file = Folder::open(parent).and_then(|folder| folder.open_file(name)).map_err(io)?;
+    let file = Folder::open(parent)
+        .and_then(|folder| folder.open_file(name))
+        .map_err(io)?;
     // Between the check and the opening something else may have taken the name.
     if let Some((what, hint)) = wrong_kind(&file.metadata().map_err(io)?) {
         return Err(wrong(what, hint));
@@ -227,10 +253,19 @@ fn describe(
     encoding: Encoding,
     file_bytes: u64,
 ) -> Result<TextRead, Error> {
-    let Window { text, shown, total, full, cut_line_bytes } = window;
+    let Window {
+        text,
+        shown,
+        total,
+        full,
+        cut_line_bytes,
+    } = window;
     let mut notices = Vec::new();
     if place.shown != args.path {
-        notices.push(format!("`{}` was taken for `{}`, which looks the same.", args.path, place.shown));
+        notices.push(format!(
+            "`{}` was taken for `{}`, which looks the same.",
+            args.path, place.shown
+        ));
     }
     match total {
         Some(0) => notices.push("The file is empty.".to_owned()),
@@ -265,7 +300,11 @@ fn describe(
     };
     if let Some(next) = next_offset {
         if full != Some(Full::InLine) {
-            notices.push(format!("Lines {}-{} {of} are shown.", shown.start, shown.end - 1));
+            notices.push(format!(
+                "Lines {}-{} {of} are shown.",
+                shown.start,
+                shown.end - 1
+            ));
         }
         notices.push(format!("Use offset={next} to go on."));
     }
@@ -344,8 +383,7 @@ impl Tool for ReadTool {
     async fn call(&self, cx: &ToolContext, args: ReadArgs) -> Result<ToolOutput, ToolError> {
         let workspace = self.0.for_call(cx);
         let seen = workspace.seen(cx);
-        let read =
-            blocking::run(cx, move |stop| read_file(&workspace, &args, &seen, stop)).await?;
+        let read = blocking::run(cx, move |stop| read_file(&workspace, &args, &seen, stop)).await?;
         Ok(match read {
             ReadResult::Picture(picture) => {
                 ToolOutput::text(picture.note).with_image(picture.image)

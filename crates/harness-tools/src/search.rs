@@ -50,10 +50,15 @@ impl FileSearch {
     /// Searches a file, which is opened without following a link. What cannot be opened gives nothing
     /// but its problem.
     pub(crate) fn run(&self, path: &Path) -> Searched {
-        let mut collect = Collect { search: self, searched: Searched::default() };
+        let mut collect = Collect {
+            search: self,
+            searched: Searched::default(),
+        };
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let result = match openat(CWD, path, flags, Mode::empty()) {
-            Ok(fd) => self.searcher().search_file(&self.matcher, &File::from(fd), &mut collect),
+            Ok(fd) => self
+                .searcher()
+                .search_file(&self.matcher, &File::from(fd), &mut collect),
             Err(error) => Err(error.into()),
         };
         let mut searched = collect.searched;
@@ -95,7 +100,11 @@ impl Collect<'_> {
         let before = String::from_utf8_lossy(line.get(..at).unwrap_or_default()).len();
         let text = String::from_utf8_lossy(line);
         let text = truncate::around(&text, before, self.search.line_chars);
-        self.searched.lines.push(Line { number: number.unwrap_or(0), is_match, text });
+        self.searched.lines.push(Line {
+            number: number.unwrap_or(0),
+            is_match,
+            text,
+        });
     }
 
     fn goes_on(&self) -> bool {
@@ -159,7 +168,10 @@ pub(crate) struct Skipped {
 impl Found {
     /// `enough` matches are kept, and what is left of the file with the last of them.
     pub(crate) fn new(enough: usize) -> Self {
-        Self { enough, state: Mutex::default() }
+        Self {
+            enough,
+            state: Mutex::default(),
+        }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
@@ -170,7 +182,10 @@ impl Found {
     pub(crate) fn wants(&self, path: &Path) -> bool {
         let state = self.lock();
         state.matches < self.enough
-            || state.files.last_key_value().is_none_or(|(last, _)| path < last.as_path())
+            || state
+                .files
+                .last_key_value()
+                .is_none_or(|(last, _)| path < last.as_path())
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -185,7 +200,11 @@ impl Found {
         state.skipped.binary += usize::from(searched.binary);
         if let Some(problem) = &searched.problem {
             state.skipped.failed += 1;
-            let first = state.skipped.failure.as_ref().is_none_or(|(first, _)| path < first.as_path());
+            let first = state
+                .skipped
+                .failure
+                .as_ref()
+                .is_none_or(|(first, _)| path < first.as_path());
             if first {
                 state.skipped.failure = Some((path.to_owned(), problem.clone()));
             }
@@ -206,7 +225,10 @@ impl Found {
     }
 
     pub(crate) fn finish(self) -> (Vec<(PathBuf, Searched)>, Skipped) {
-        let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let state = self
+            .state
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
         (state.files.into_iter().collect(), state.skipped)
     }
 }
@@ -224,7 +246,11 @@ impl Skipped {
             ));
         }
         if self.binary > 0 {
-            let files = if self.binary == 1 { "file was" } else { "files were" };
+            let files = if self.binary == 1 {
+                "file was"
+            } else {
+                "files were"
+            };
             notices.push(format!("{} binary {files} left out.", self.binary));
         }
     }

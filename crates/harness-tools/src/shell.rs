@@ -70,12 +70,14 @@ impl ShellOptions {
         let bash = PathBuf::from("/bin/bash");
         let found = self.search.iter().map(|folder| folder.join("bash"));
         let all = std::iter::once(bash).chain(found).chain(["/bin/sh".into()]);
-        all.into_iter().find(|path| is_program(path)).ok_or_else(|| {
-            Error::Command(
+        all.into_iter()
+            .find(|path| is_program(path))
+            .ok_or_else(|| {
+                Error::Command(
                 "No shell: neither /bin/bash, nor bash in the search path, nor /bin/sh is there."
                     .to_owned(),
             )
-        })
+            })
     }
 }
 

@@ -47,7 +47,9 @@ impl Splice<'_> {
     fn text(self, old: &str, new: &str, end: usize) -> String {
         let mut sizes = [Grain::Words, Grain::Lines].into_iter();
         let (old_tokens, new_tokens) = loop {
-            let Some(grain) = sizes.next() else { return with_newline(new, self.newline) };
+            let Some(grain) = sizes.next() else {
+                return with_newline(new, self.newline);
+            };
             let (old, new) = (tokens(old, grain), tokens(new, grain));
             if old.len() + new.len() <= MAX_TOKENS {
                 break (old, new);
@@ -65,12 +67,12 @@ impl Splice<'_> {
             }
         }
         starts.push(end);
-        let original = |from: usize, to: usize| {
-            let from = starts.get(from).copied().unwrap_or(end);
-            let to_folded = starts.get(to).copied().unwrap_or(end);
-            let to = if to_folded == end { self.view.end(end) } else { self.view.start(to_folded) };
-            self.view.original(self.view.start(from)..to)
+        // Blanks that the folding dropped belong to the line break after them.
+        let place = |token: usize| match starts.get(token) {
+            Some(at) if *at > self.at => self.view.end(*at),
+            _ => self.view.start(self.at),
         };
+        let original = |from: usize, to: usize| self.view.original(place(from)..place(to));
         let mut out = String::with_capacity(new.len());
         for op in capture_diff_slices(Algorithm::Myers, &old_tokens, &new_tokens) {
             match op {
@@ -78,10 +80,18 @@ impl Splice<'_> {
                     out.push_str(original(old_index, old_index + len));
                 }
                 DiffOp::Delete { .. } => {}
-                DiffOp::Insert { new_index, new_len, .. }
-                | DiffOp::Replace { new_index, new_len, .. } => {
+                DiffOp::Insert {
+                    new_index, new_len, ..
+                }
+                | DiffOp::Replace {
+                    new_index, new_len, ..
+                } => {
                     for token in new_tokens.iter().skip(new_index).take(new_len) {
-                        out.push_str(if *token == "\n" { self.newline.unwrap_or(token) } else { token });
+                        out.push_str(if *token == "\n" {
+                            self.newline.unwrap_or(token)
+                        } else {
+                            token
+                        });
                     }
                 }
             }
@@ -100,7 +110,9 @@ pub(crate) fn with_newline(text: &str, newline: Option<&'static str>) -> String 
 }
 
 fn without_line_break(text: &str) -> &str {
-    text.strip_suffix("\r\n").or_else(|| text.strip_suffix('\n')).unwrap_or(text)
+    text.strip_suffix("\r\n")
+        .or_else(|| text.strip_suffix('\n'))
+        .unwrap_or(text)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

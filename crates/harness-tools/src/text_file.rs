@@ -69,7 +69,10 @@ const MAGIC: &[(&[u8], &str)] = &[
 
 /// Tells text from other content by the first bytes. `whole` says that there are no more.
 pub fn sniff(sample: &[u8], whole: bool) -> Sniffed {
-    let magic = MAGIC.iter().find(|(magic, _)| sample.starts_with(magic)).map(|(_, name)| *name);
+    let magic = MAGIC
+        .iter()
+        .find(|(magic, _)| sample.starts_with(magic))
+        .map(|(_, name)| *name);
     // Three letters that text may begin with.
     if magic.is_some_and(|name| name != "bzip2") {
         return Sniffed::Binary(magic);
@@ -84,7 +87,10 @@ pub fn sniff(sample: &[u8], whole: bool) -> Sniffed {
                 Encoding::Utf8 => eight_bit(rest, whole),
                 wide => wide,
             };
-            return Sniffed::Text { encoding, bom: mark.len() };
+            return Sniffed::Text {
+                encoding,
+                bom: mark.len(),
+            };
         }
     }
     if memchr::memchr(0, sample).is_some() {
@@ -112,7 +118,14 @@ fn wide_without_mark(sample: &[u8]) -> Option<Encoding> {
     if pairs < 2 {
         return None;
     }
-    let zeros = |at: usize| sample.iter().skip(at).step_by(2).filter(|byte| **byte == 0).count();
+    let zeros = |at: usize| {
+        sample
+            .iter()
+            .skip(at)
+            .step_by(2)
+            .filter(|byte| **byte == 0)
+            .count()
+    };
     let (even, odd) = (zeros(0), zeros(1));
     if odd * 10 >= pairs * 7 && even * 20 <= pairs {
         Some(Encoding::Utf16Le)
@@ -179,7 +192,11 @@ impl LineEndings {
 
 /// Writes every line ending of `text` as `\n`.
 pub(crate) fn to_lf(text: &str) -> Cow<'_, str> {
-    if text.contains("\r\n") { text.replace("\r\n", "\n").into() } else { text.into() }
+    if text.contains("\r\n") {
+        text.replace("\r\n", "\n").into()
+    } else {
+        text.into()
+    }
 }
 
 /// Writes every line ending of `text` as `\r\n`.
@@ -219,8 +236,9 @@ impl TextFile {
                 text.drain(..bom);
                 text
             }
-            Encoding::BrokenUtf8 => keep_invalid(bytes.get(bom..).unwrap_or_default())
-                .ok_or_else(lossy)?,
+            Encoding::BrokenUtf8 => {
+                keep_invalid(bytes.get(bom..).unwrap_or_default()).ok_or_else(lossy)?
+            }
             Encoding::Utf16Le | Encoding::Utf16Be | Encoding::Legacy(_) => {
                 let content = bytes.get(bom..).unwrap_or_default();
                 let decoder = encoding.decoder();
@@ -234,7 +252,11 @@ impl TextFile {
                 text
             }
         };
-        Ok(Self { text, encoding, bom: bom > 0 })
+        Ok(Self {
+            text,
+            encoding,
+            bom: bom > 0,
+        })
     }
 
     /// The bytes of `text` in this file's encoding, with its byte order mark; `None` if the
@@ -259,7 +281,11 @@ impl TextFile {
                 let big = self.encoding == Encoding::Utf16Be;
                 for c in mark.into_iter().chain(text.chars()) {
                     for unit in c.encode_utf16(&mut [0; 2]) {
-                        bytes.extend(if big { unit.to_be_bytes() } else { unit.to_le_bytes() });
+                        bytes.extend(if big {
+                            unit.to_be_bytes()
+                        } else {
+                            unit.to_le_bytes()
+                        });
                     }
                 }
             }
@@ -299,7 +325,9 @@ pub(crate) fn decode_piece(
     out: &mut String,
 ) {
     loop {
-        let room = decoder.max_utf8_buffer_length(piece.len()).unwrap_or(piece.len() * 3 + 16);
+        let room = decoder
+            .max_utf8_buffer_length(piece.len())
+            .unwrap_or(piece.len() * 3 + 16);
         out.reserve(room);
         let (result, read, _) = decoder.decode_to_string(piece, out, last);
         piece = piece.get(read..).unwrap_or_default();

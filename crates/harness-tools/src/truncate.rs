@@ -23,7 +23,8 @@ pub(crate) fn join_lines<S: AsRef<str>>(lines: &[S], max_bytes: usize) -> (Strin
 
 /// The beginning of a text: at most `max_bytes`, cut at a character.
 pub(crate) fn head(text: &str, max_bytes: usize) -> &str {
-    text.get(..text.floor_char_boundary(max_bytes)).unwrap_or(text)
+    text.get(..text.floor_char_boundary(max_bytes))
+        .unwrap_or(text)
 }
 
 /// The last whole lines of a text: at most `max_lines` and `max_bytes`. A last line that alone is too
@@ -80,7 +81,11 @@ mod tests {
             ("\u{20ac}\u{20ac}\u{20ac}", 9, 4, "\u{20ac}"),
             ("a\n\n\n", 2, 10, "\n\n"),
         ] {
-            assert_eq!(tail(text, lines, bytes), expected, "{text:?} {lines} {bytes}");
+            assert_eq!(
+                tail(text, lines, bytes),
+                expected,
+                "{text:?} {lines} {bytes}"
+            );
         }
     }
 
@@ -108,7 +113,10 @@ mod tests {
     fn a_long_line_is_a_window_around_the_match() {
         let line = format!("{}NEEDLE{}", "x".repeat(3000), "y".repeat(3000));
         let shown = around(&line, 3000, 500);
-        assert!(shown.contains("NEEDLE") && shown.starts_with('…'), "{shown}");
+        assert!(
+            shown.contains("NEEDLE") && shown.starts_with('…'),
+            "{shown}"
+        );
         assert!(shown.chars().count() < 540);
         assert_eq!(around("short", 0, 500), "short");
     }

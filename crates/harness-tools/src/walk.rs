@@ -46,7 +46,11 @@ impl Walk<'_> {
         self.visit_with(&self.builder(true), &visitor)
     }
 
-    fn visit_with(&self, builder: &WalkBuilder, visitor: &(impl Fn(&DirEntry) -> Next + Sync)) -> bool {
+    fn visit_with(
+        &self,
+        builder: &WalkBuilder,
+        visitor: &(impl Fn(&DirEntry) -> Next + Sync),
+    ) -> bool {
         let visited = AtomicUsize::new(0);
         let bounded = AtomicBool::new(false);
         builder.build_parallel().run(|| {
@@ -55,7 +59,9 @@ impl Walk<'_> {
                     return WalkState::Quit;
                 }
                 // What cannot be read is left out, as by other search tools.
-                let Ok(entry) = entry else { return WalkState::Continue };
+                let Ok(entry) = entry else {
+                    return WalkState::Continue;
+                };
                 if entry.depth() == 0 {
                     return WalkState::Continue;
                 }
@@ -94,11 +100,19 @@ impl Walk<'_> {
 
     /// Whether the folder itself is excluded by the ignore files above it.
     fn is_excluded(&self) -> bool {
-        let above = self.root.filter(|root| self.folder.starts_with(root)).or_else(|| {
-            self.folder.ancestors().skip(1).find(|folder| folder.join(".git").exists())
-        });
+        let above = self
+            .root
+            .filter(|root| self.folder.starts_with(root))
+            .or_else(|| {
+                self.folder
+                    .ancestors()
+                    .skip(1)
+                    .find(|folder| folder.join(".git").exists())
+            });
         let Some(above) = above else { return false };
-        let Ok(below) = self.folder.strip_prefix(above) else { return false };
+        let Ok(below) = self.folder.strip_prefix(above) else {
+            return false;
+        };
         if below.as_os_str().is_empty() {
             return false;
         }
@@ -106,24 +120,38 @@ impl Walk<'_> {
             return true;
         }
         let mut builder = WalkBuilder::new(above);
-        builder.hidden(false).git_global(false).require_git(false).current_dir(above);
+        builder
+            .hidden(false)
+            .git_global(false)
+            .require_git(false)
+            .current_dir(above);
         let mut matchers = builder.build_matchers();
-        matchers.first_mut().is_some_and(|matcher| matcher.matched(below, true).is_ignore())
+        matchers
+            .first_mut()
+            .is_some_and(|matcher| matcher.matched(below, true).is_ignore())
     }
 
     /// Whether the ignore files leave out a file or folder that `wanted` says yes to; one such, below
     /// the folder. The look is bounded.
     pub(crate) fn left_out(&self, wanted: impl Fn(&DirEntry) -> bool + Sync) -> Option<PathBuf> {
         let seen = Mutex::new(std::collections::HashSet::new());
-        let lock = || seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let bounded = Walk { max_entries: MAX_SECOND_LOOK, ..*self };
+        let lock = || {
+            seen.lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner)
+        };
+        let bounded = Walk {
+            max_entries: MAX_SECOND_LOOK,
+            ..*self
+        };
         bounded.visit(|entry| {
             lock().insert(entry.path().to_owned());
             Next::On
         });
         let found: Mutex<Option<PathBuf>> = Mutex::new(None);
         bounded.visit_with(&self.builder(false), &|entry: &DirEntry| {
-            let mut found = found.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut found = found
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
             if found.as_deref().is_some_and(|found| found <= entry.path()) {
                 return Next::Skip;
             }
@@ -132,6 +160,8 @@ impl Walk<'_> {
             }
             Next::On
         });
-        found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+        found
+            .into_inner()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }

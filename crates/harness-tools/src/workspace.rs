@@ -153,7 +153,12 @@ impl Workspace {
 
     /// What the run of this call has seen so far.
     pub fn seen(&self, cx: &ToolContext) -> SeenFiles {
-        let _held = self.0.shared.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let _held = self
+            .0
+            .shared
+            .seen
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let attributes = cx.run().attributes();
         if let Some(seen) = attributes.get::<SeenFiles>() {
             return SeenFiles::clone(&seen);
@@ -189,9 +194,9 @@ impl Workspace {
     pub fn show(&self, real: &Path) -> String {
         let shown = match real.strip_prefix(&self.0.root) {
             Ok(inside) => Some(inside.to_owned()),
-            Err(_) => {
-                self.real_root().and_then(|root| real.strip_prefix(root).ok().map(Path::to_owned))
-            }
+            Err(_) => self
+                .real_root()
+                .and_then(|root| real.strip_prefix(root).ok().map(Path::to_owned)),
         };
         match shown {
             Some(inside) if inside.as_os_str().is_empty() => ".".to_owned(),
@@ -207,7 +212,10 @@ impl Workspace {
             return Ok(place);
         }
         let (Some(folder), Some(name)) = (place.real.parent(), place.real.file_name()) else {
-            return Err(Error::NotFound { path: place.shown, similar: Vec::new() });
+            return Err(Error::NotFound {
+                path: place.shown,
+                similar: Vec::new(),
+            });
         };
         let offer = lookalike::offer(folder, &name.to_string_lossy());
         if let Some(name) = offer.same_look {
@@ -216,14 +224,17 @@ impl Workspace {
                 Some(parent) => parent.join(&name).to_string_lossy().into_owned(),
                 None => name.to_string_lossy().into_owned(),
             };
-            let mut found = self.resolve_absolute(&folder.join(&name), shown)?;
+            let mut found = resolve_absolute(&folder.join(&name), shown)?;
             self.allow(&found, access, act)?;
             found.folder_meant = place.folder_meant;
             if found.metadata.is_some() {
                 return Ok(found);
             }
         }
-        Err(Error::NotFound { path: place.shown, similar: offer.similar })
+        Err(Error::NotFound {
+            path: place.shown,
+            similar: offer.similar,
+        })
     }
 
     fn resolve(&self, path: &str) -> Result<Place, Error> {
@@ -244,40 +255,35 @@ impl Workspace {
             },
             _ => self.0.root.join(path),
         };
-        let mut place = self.resolve_absolute(&absolute, path.to_owned())?;
+        let mut place = resolve_absolute(&absolute, path.to_owned())?;
         place.folder_meant = path.ends_with('/') || path.ends_with("/.") || path == ".";
         Ok(place)
-    }
-
-    fn resolve_absolute(&self, absolute: &Path, shown: String) -> Result<Place, Error> {
-        match place::resolve(absolute) {
-            Ok((real, metadata)) => Ok(Place { shown, real, metadata, folder_meant: false }),
-            Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {
-                Err(Error::WrongKind {
-                    path: shown,
-                    what: "not possible: a part of it is a file, not a folder",
-                    hint: "",
-                })
-            }
-            Err(source) => Err(Error::io("resolve", &shown, source)),
-        }
     }
 
     fn allow(&self, place: &Place, access: Access, act: &'static str) -> Result<(), Error> {
         let allowed = match access {
             Access::Anywhere => true,
             Access::WorkspaceOnly => {
-                self.real_root().is_some_and(|root| place.real.starts_with(root))
+                self.real_root()
+                    .is_some_and(|root| place.real.starts_with(root))
                     || (act == "reading" && self.readable(&place.real))
             }
         };
-        if allowed { Ok(()) } else { Err(Error::Outside { path: place.shown.clone(), act }) }
+        if allowed {
+            Ok(())
+        } else {
+            Err(Error::Outside {
+                path: place.shown.clone(),
+                act,
+            })
+        }
     }
 
     fn readable(&self, real: &Path) -> bool {
-        let listed = self.0.readable.iter().any(|path| {
-            place::resolve(path).is_ok_and(|(resolved, _)| real.starts_with(resolved))
-        });
+        let listed =
+            self.0.readable.iter().any(|path| {
+                place::resolve(path).is_ok_and(|(resolved, _)| real.starts_with(resolved))
+            });
         listed || self.outputs().iter().any(|path| path == real)
     }
 
@@ -298,6 +304,27 @@ impl Workspace {
     }
 
     fn outputs(&self) -> std::sync::MutexGuard<'_, VecDeque<PathBuf>> {
-        self.0.shared.outputs.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0
+            .shared
+            .outputs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn resolve_absolute(absolute: &Path, shown: String) -> Result<Place, Error> {
+    match place::resolve(absolute) {
+        Ok((real, metadata)) => Ok(Place {
+            shown,
+            real,
+            metadata,
+            folder_meant: false,
+        }),
+        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => Err(Error::WrongKind {
+            path: shown,
+            what: "not possible: a part of it is a file, not a folder",
+            hint: "",
+        }),
+        Err(source) => Err(Error::io("resolve", &shown, source)),
     }
 }

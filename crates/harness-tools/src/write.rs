@@ -19,9 +19,7 @@ use crate::folder::Folder;
 use crate::place::Place;
 use crate::read::wrong_kind;
 use crate::seen::SeenFiles;
-use crate::text_file::{
-    Encoding, LineEndings, SAMPLE_BYTES, Sniffed, TextFile, sniff, to_crlf,
-};
+use crate::text_file::{Encoding, LineEndings, SAMPLE_BYTES, Sniffed, TextFile, sniff, to_crlf};
 use crate::version::FileVersion;
 use crate::workspace::Workspace;
 
@@ -69,7 +67,9 @@ pub fn write_file(
 ) -> Result<Written, Error> {
     let place = workspace.to_write(&args.path)?;
     check_target(&place)?;
-    file_lock::hold(&place.real, || write_locked(&place, &args.content, seen, stop))
+    file_lock::hold(&place.real, || {
+        write_locked(&place, &args.content, seen, stop)
+    })
 }
 
 fn write_locked(
@@ -154,7 +154,9 @@ fn in_the_manner_of(
         Encoding::Utf16Le | Encoding::Utf16Be => {
             let even = sample.len() & !1;
             let text = TextFile::decode(sample.get(..even).unwrap_or_default().to_vec());
-            text.map_or(LineEndings::None, |file| LineEndings::of(file.text.as_bytes()))
+            text.map_or(LineEndings::None, |file| {
+                LineEndings::of(file.text.as_bytes())
+            })
         }
         _ => LineEndings::of(sample),
     };
@@ -172,7 +174,11 @@ fn in_the_manner_of(
             text.remove(0);
         }
     }
-    let file = TextFile { text: String::new(), encoding: kept, bom };
+    let file = TextFile {
+        text: String::new(),
+        encoding: kept,
+        bom,
+    };
     file.encode(&text).unwrap_or_else(|| text.into_bytes())
 }
 
@@ -185,12 +191,15 @@ pub(crate) fn replace(
     stop: &Stop,
 ) -> Result<FileVersion, Error> {
     let io = |source: std::io::Error| match source.kind() {
-        std::io::ErrorKind::AlreadyExists => {
-            Error::Changed { path: place.shown.clone(), what: "was created by somebody else" }
-        }
+        std::io::ErrorKind::AlreadyExists => Error::Changed {
+            path: place.shown.clone(),
+            what: "was created by somebody else",
+        },
         _ => Error::io("write", &place.shown, source),
     };
-    let Some(name) = place.real.file_name() else { return Err(folder_error(place)) };
+    let Some(name) = place.real.file_name() else {
+        return Err(folder_error(place));
+    };
     let new = NewFile::write(folder, content, old).map_err(io)?;
     stop.check()?;
     let now = folder.metadata(name).map_err(io)?;
@@ -208,27 +217,43 @@ fn check_target(place: &Place) -> Result<(), Error> {
     if let Some(metadata) = &place.metadata {
         check_kind(place, metadata)?;
     }
-    if place.folder_meant { Err(folder_error(place)) } else { Ok(()) }
+    if place.folder_meant {
+        Err(folder_error(place))
+    } else {
+        Ok(())
+    }
 }
 
 fn check_kind(place: &Place, metadata: &Metadata) -> Result<(), Error> {
     match wrong_kind(metadata) {
         None => Ok(()),
-        Some((what, _)) => {
-            Err(Error::WrongKind { path: place.shown.clone(), what, hint: " Name a file." })
-        }
+        Some((what, _)) => Err(Error::WrongKind {
+            path: place.shown.clone(),
+            what,
+            hint: " Name a file.",
+        }),
     }
 }
 
 fn folder_error(place: &Place) -> Error {
-    Error::WrongKind { path: place.shown.clone(), what: "a folder, not a file", hint: " Name a file." }
+    Error::WrongKind {
+        path: place.shown.clone(),
+        what: "a folder, not a file",
+        hint: " Name a file.",
+    }
 }
 
 /// Renaming over a file asks only the folder for permission. A file made read-only was meant to stay.
 pub(crate) fn check_writable(place: &Place, folder: &Folder) -> Result<(), Error> {
-    let Some(name) = place.real.file_name() else { return Err(folder_error(place)) };
+    let Some(name) = place.real.file_name() else {
+        return Err(folder_error(place));
+    };
     accessat(folder.fd(), name, Right::WRITE_OK, AtFlags::empty())
         .map_err(|errno| Error::io("write", &place.shown, errno))
+}
+
+fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 /// The tool `write`.
@@ -270,15 +295,21 @@ impl Tool for WriteTool {
         let seen = workspace.seen(cx);
         let written =
             blocking::run(cx, move |stop| write_file(&workspace, &args, &seen, stop)).await?;
-        let did = if written.created { "Created" } else { "Overwrote" };
+        let did = if written.created {
+            "Created"
+        } else {
+            "Overwrote"
+        };
         let notes = if written.notes.is_empty() {
             String::new()
         } else {
             format!(" ({})", written.notes.join("; "))
         };
         let text = format!(
-            "{did} {}: {} bytes, {} lines{notes}.",
-            written.path, written.bytes, written.lines
+            "{did} {}: {}, {}{notes}.",
+            written.path,
+            count(written.bytes, "byte"),
+            count(written.lines, "line")
         );
         Ok(ToolOutput::text(text).with_details(json!({
             "path": written.real,

@@ -11,7 +11,9 @@ use crate::stage::{assert_error, builder, echo, finish, limits, outline, ran, sc
 const HI: &str = r#"{"text": "hi"}"#;
 
 fn cut_in_arguments() -> Reply {
-    Reply::text("I will").and_call("c1", "echo", r#"{"te"#).then_cut()
+    Reply::text("I will")
+        .and_call("c1", "echo", r#"{"te"#)
+        .then_cut()
 }
 
 /// A call whose stream was cut leaves neither the call nor a result, and is never executed.
@@ -27,13 +29,23 @@ fn loop_02_a_half_streamed_call_leaves_no_trace() {
 
 #[test]
 fn loop_05_failed_attempts_leave_no_calls() {
-    let model = scripted([cut_in_arguments(), cut_in_arguments(), Reply::call("c1", "echo", HI), Reply::text("ok")]);
+    let model = scripted([
+        cut_in_arguments(),
+        cut_in_arguments(),
+        Reply::call("c1", "echo", HI),
+        Reply::text("ok"),
+    ]);
     let config = builder(&model).tool(echo()).build().unwrap();
     let ran = ran(&config, "go");
     let requests: Vec<String> = model.requests().iter().map(outline).collect();
     assert_eq!(
         requests,
-        ["user: go", "user: go", "user: go", "user: go | assistant: call c1 | tool_results: result c1"]
+        [
+            "user: go",
+            "user: go",
+            "user: go",
+            "user: go | assistant: call c1 | tool_results: result c1"
+        ]
     );
     assert_eq!(ran.shown(), ["hi"]);
 }
@@ -60,7 +72,11 @@ fn loop_06_malformed_arguments_fail_their_own_call_only() {
         let results = ran.results();
         assert_error(&results[0].outcome, problem);
         let shown = results[0].outcome.shown_text();
-        assert!(shown.len() < 600, "the echo is short: {} bytes", shown.len());
+        assert!(
+            shown.len() < 600,
+            "the echo is short: {} bytes",
+            shown.len()
+        );
         assert_eq!(results[1].outcome.shown_text(), "hi");
         assert_eq!(model.requests().len(), 2);
     }
@@ -103,7 +119,12 @@ fn loop_13_a_window_too_small_for_the_prompt_is_an_error() {
             .unwrap();
         let ran = ran(&config, "go");
         assert_eq!(ran.word(), "failed");
-        assert!(ran.status().contains("context window of test/small has 4000"), "{}", ran.status());
+        assert!(
+            ran.status()
+                .contains("context window of test/small has 4000"),
+            "{}",
+            ran.status()
+        );
         assert_eq!(model.requests().len(), 0);
     }
 }
@@ -118,10 +139,16 @@ fn loop_15_a_rate_limit_for_ever_is_given_up_and_named() {
     let model = std::sync::Arc::new(ScriptedModel::new([refused]).last_forever());
     let ran = ran(&builder(&model).build().unwrap(), "go");
     assert_eq!(model.requests().len(), 5);
-    let Some(Event::RunEnd(end)) = ran.events.last() else { unreachable!() };
+    let Some(Event::RunEnd(end)) = ran.events.last() else {
+        unreachable!()
+    };
     let error = end.error.as_ref().unwrap();
     assert_eq!(error.kind, "rate_limited");
-    assert!(error.message.contains("429") && error.message.contains("5 attempts"), "{}", error.message);
+    assert!(
+        error.message.contains("429") && error.message.contains("5 attempts"),
+        "{}",
+        error.message
+    );
 }
 
 #[test]
@@ -146,7 +173,11 @@ fn loop_19_the_reason_for_a_stop_is_told() {
         (StopReason::EndTurn, "Finished(EndTurn)", "finished"),
         (StopReason::Length, "Limit(Output)", "limit"),
         (StopReason::ContentFilter, "Failed(ContentFilter)", "failed"),
-        (StopReason::Other("weird".into()), r#"Finished(Other("weird"))"#, "finished"),
+        (
+            StopReason::Other("weird".into()),
+            r#"Finished(Other("weird"))"#,
+            "finished",
+        ),
     ];
     for (stop, status, word) in cases {
         let model = scripted([Reply::text("an answer").stop(stop)]);
@@ -169,7 +200,9 @@ fn loop_20_arguments_are_checked_whatever_the_stop_reason_says() {
 fn loop_22_23_thinking_goes_back_unchanged_or_not_at_all() {
     let long = "thought ".repeat(10_000);
     let replies = [
-        Reply::new().and_thinking(&long, Some("signed")).and_call("c1", "echo", HI),
+        Reply::new()
+            .and_thinking(&long, Some("signed"))
+            .and_call("c1", "echo", HI),
         // No thinking in this one: none is made up.
         Reply::call("c2", "echo", HI),
         Reply::text("done"),
@@ -206,7 +239,10 @@ fn loop_26_the_reply_is_clamped_to_what_the_window_leaves() {
         ((200_000, 8_000, 30, Some(64_000)), Some(8_000..=8_000)),
         // No room by the estimate: the provider has to say so, a reply of one token helps nobody.
         ((200_000, 128_000, 900_000, None), Some(1_024..=1_024)),
-        ((u64::MAX, u64::MAX, 30, None), Some(u64::MAX - 4_096..=u64::MAX)),
+        (
+            (u64::MAX, u64::MAX, 30, None),
+            Some(u64::MAX - 4_096..=u64::MAX),
+        ),
         ((u64::MAX, 8_000, 30, None), None),
     ];
     for ((window, cap, bytes, wanted), expected) in cases {
@@ -224,7 +260,10 @@ fn loop_26_the_reply_is_clamped_to_what_the_window_leaves() {
             Some(range) => asked.is_some_and(|asked| range.contains(&asked)),
             None => asked.is_none(),
         };
-        assert!(right, "{window} {cap} {bytes} {wanted:?}: {asked:?}, not {expected:?}");
+        assert!(
+            right,
+            "{window} {cap} {bytes} {wanted:?}: {asked:?}, not {expected:?}"
+        );
     }
 }
 
@@ -241,7 +280,11 @@ fn loop_26_the_estimate_learns_and_counts_what_is_shown() {
     let model = std::sync::Arc::new(ScriptedModel::new(replies).info(info.clone()));
     let config = builder(&model).tool(echo()).build().unwrap();
     ran(&config, &"x".repeat(60_000));
-    let asked: Vec<u64> = model.requests().iter().filter_map(|r| r.max_output_tokens).collect();
+    let asked: Vec<u64> = model
+        .requests()
+        .iter()
+        .filter_map(|r| r.max_output_tokens)
+        .collect();
     assert!(asked[0] < 80_000 && asked[1] > 83_000, "{asked:?}");
 
     let model = std::sync::Arc::new(ScriptedModel::new([Reply::text("done")]).info(info));
@@ -255,7 +298,9 @@ fn loop_26_the_estimate_learns_and_counts_what_is_shown() {
 
 #[test]
 fn loop_27_a_request_too_large_is_told_as_such_and_not_retried() {
-    let refused = ModelError::RequestTooLarge { message: "one image of 30 MB".to_owned() };
+    let refused = ModelError::RequestTooLarge {
+        message: "one image of 30 MB".to_owned(),
+    };
     let model = scripted([Reply::error(refused)]);
     let ran = ran(&builder(&model).build().unwrap(), "go");
     assert!(ran.status().contains("RequestTooLarge"), "{}", ran.status());
@@ -264,8 +309,15 @@ fn loop_27_a_request_too_large_is_told_as_such_and_not_retried() {
 
 #[test]
 fn loop_45_results_survive_an_error_of_the_next_request() {
-    let failure = ModelError::InvalidRequest { status: Some(400), message: "no".to_owned() };
-    let model = scripted([Reply::call("c1", "echo", HI), Reply::error(failure), Reply::text("on")]);
+    let failure = ModelError::InvalidRequest {
+        status: Some(400),
+        message: "no".to_owned(),
+    };
+    let model = scripted([
+        Reply::call("c1", "echo", HI),
+        Reply::error(failure),
+        Reply::text("on"),
+    ]);
     let config = builder(&model).tool(echo()).build().unwrap();
     let failed = ran(&config, "go");
     assert_eq!(failed.word(), "failed");
@@ -280,7 +332,12 @@ fn loop_45_results_survive_an_error_of_the_next_request() {
 #[test]
 fn loop_47_a_cap_of_no_turns_is_a_configuration_error() {
     let model = scripted([Reply::call("c1", "echo", HI)]);
-    let with = |turns| builder(&model).tool(echo()).limits(limits(|l| l.max_turns = turns)).build();
+    let with = |turns| {
+        builder(&model)
+            .tool(echo())
+            .limits(limits(|l| l.max_turns = turns))
+            .build()
+    };
     assert!(with(0).unwrap_err().to_string().contains("at least 1"));
     let ran = ran(&with(1).unwrap(), "go");
     assert_eq!(ran.status(), "Limit(Turns { max: 1 })");

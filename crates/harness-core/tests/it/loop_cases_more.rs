@@ -61,10 +61,15 @@ fn loop_29_a_steering_message_is_never_lost() {
 fn loop_31_32_the_same_failing_call_ends_with_an_honest_reason() {
     let reply = Reply::call("c", "fail", "{}");
     let model = Arc::new(ScriptedModel::new([reply]).last_forever());
-    let fail = tool("fail", |_| Err(harness_core::ToolError::failed("no such file")));
+    let fail = tool("fail", |_| {
+        Err(harness_core::ToolError::failed("no such file"))
+    });
     let config = builder(&model).tool(fail).build().unwrap();
     let ran = ran(&config, "go");
-    assert_eq!(ran.status(), r#"Limit(RepeatedFailure { tool: "fail", times: 5 })"#);
+    assert_eq!(
+        ran.status(),
+        r#"Limit(RepeatedFailure { tool: "fail", times: 5 })"#
+    );
     assert_eq!(model.requests().len(), 5);
 }
 
@@ -90,7 +95,9 @@ fn loop_33_polling_runs_on() {
     let replies = (0..12).map(|_| Reply::call("c", "poll", "{}"));
     let model = scripted(replies.chain([Reply::text("ready")]));
     let count = AtomicU32::new(0);
-    let poll = tool("poll", move |_| Ok(count.fetch_add(1, Ordering::Relaxed).to_string().into()));
+    let poll = tool("poll", move |_| {
+        Ok(count.fetch_add(1, Ordering::Relaxed).to_string().into())
+    });
     let ran = ran(&builder(&model).tool(poll).build().unwrap(), "go");
     assert_eq!(ran.word(), "finished");
     assert_eq!(ran.warnings(), [""; 0]);
@@ -100,21 +107,33 @@ fn loop_33_polling_runs_on() {
 
 /// A tool that ends only when the one after it has ended.
 fn reversed() -> DynamicTool {
-    let (senders, receivers): (Vec<_>, Vec<_>) =
-        (0..4).map(|_| futures::channel::oneshot::channel::<()>()).unzip();
-    let senders: Vec<_> = senders.into_iter().map(|s| std::sync::Mutex::new(Some(s))).collect();
-    let receivers: Vec<_> = receivers.into_iter().map(|r| std::sync::Mutex::new(Some(r))).collect();
+    let (senders, receivers): (Vec<_>, Vec<_>) = (0..4)
+        .map(|_| futures::channel::oneshot::channel::<()>())
+        .unzip();
+    let senders: Vec<_> = senders
+        .into_iter()
+        .map(|s| std::sync::Mutex::new(Some(s)))
+        .collect();
+    let receivers: Vec<_> = receivers
+        .into_iter()
+        .map(|r| std::sync::Mutex::new(Some(r)))
+        .collect();
     senders[3].lock().unwrap().take().unwrap().send(()).unwrap();
-    DynamicTool::new("rev", "Ends in reverse.", json!({"type": "object"}), move |_: &ToolContext, args: Value| {
-        let place = args["n"].as_u64().unwrap() as usize;
-        let ready = receivers[place + 1].lock().unwrap().take().unwrap();
-        let done = senders[place].lock().unwrap().take().unwrap();
-        Box::pin(async move {
-            ready.await?;
-            let _ = done.send(());
-            Ok(format!("result {place}").into())
-        })
-    })
+    DynamicTool::new(
+        "rev",
+        "Ends in reverse.",
+        json!({"type": "object"}),
+        move |_: &ToolContext, args: Value| {
+            let place = args["n"].as_u64().unwrap() as usize;
+            let ready = receivers[place + 1].lock().unwrap().take().unwrap();
+            let done = senders[place].lock().unwrap().take().unwrap();
+            Box::pin(async move {
+                ready.await?;
+                let _ = done.send(());
+                Ok(format!("result {place}").into())
+            })
+        },
+    )
 }
 
 #[test]
@@ -142,7 +161,10 @@ fn loop_35_results_are_paired_by_id_in_call_order() {
         .map(|result| (result.call_id, result.outcome.shown_text()))
         .collect();
     let expected = [("a", "result 0"), ("b", "result 1"), ("c", "result 2")];
-    assert_eq!(pairs, expected.map(|(id, text)| (id.to_owned(), text.to_owned())));
+    assert_eq!(
+        pairs,
+        expected.map(|(id, text)| (id.to_owned(), text.to_owned()))
+    );
 
     // One sequential tool, or a sequential configuration: all run, one after another.
     let log = Arc::new(std::sync::Mutex::new(Vec::new()));
@@ -167,9 +189,21 @@ fn loop_35_results_are_paired_by_id_in_call_order() {
         })
     };
     let cases = [
-        (Execution::Parallel, Execution::Parallel, ["one>", "two>", "one<", "two<"]),
-        (Execution::Parallel, Execution::Sequential, ["one>", "one<", "two>", "two<"]),
-        (Execution::Sequential, Execution::Parallel, ["one>", "one<", "two>", "two<"]),
+        (
+            Execution::Parallel,
+            Execution::Parallel,
+            ["one>", "two>", "one<", "two<"],
+        ),
+        (
+            Execution::Parallel,
+            Execution::Sequential,
+            ["one>", "one<", "two>", "two<"],
+        ),
+        (
+            Execution::Sequential,
+            Execution::Parallel,
+            ["one>", "one<", "two>", "two<"],
+        ),
     ];
     for (whole, second, expected) in cases {
         let reply = Reply::call("c1", "one", "{}").and_call("c2", "two", "{}");
@@ -195,10 +229,16 @@ fn loop_36_a_panicking_tool_is_a_failure_with_its_id() {
         }),
         tool("boom", |_| std::panic::panic_any(7)),
     ];
-    for (boom, text) in panicking.into_iter().zip(["at once", "at once", "no message"]) {
+    for (boom, text) in panicking
+        .into_iter()
+        .zip(["at once", "at once", "no message"])
+    {
         let reply = Reply::call("c1", "boom", "{}").and_call("c2", "echo", HI);
         let model = scripted([reply, Reply::text("done")]);
-        let ran = ran(&builder(&model).tool(boom).tool(echo()).build().unwrap(), "go");
+        let ran = ran(
+            &builder(&model).tool(boom).tool(echo()).build().unwrap(),
+            "go",
+        );
         assert_eq!(ran.word(), "finished");
         let results = ran.results();
         assert_eq!(results[0].call_id, "c1");
@@ -234,7 +274,10 @@ fn loop_40_a_cancel_in_the_first_tool_leaves_a_history_to_go_on_with() {
 fn loop_41_dropping_the_run_drops_its_tools() {
     let dropped = Arc::new(AtomicBool::new(false));
     let model = scripted([Reply::call("c1", "hang", "{}")]);
-    let config = builder(&model).tool(hanging("hang", &dropped)).build().unwrap();
+    let config = builder(&model)
+        .tool(hanging("hang", &dropped))
+        .build()
+        .unwrap();
     block_on(async {
         let mut handle = run(&config, RunInput::prompt("go"));
         until_tool_start(&mut handle).await;
@@ -248,31 +291,52 @@ fn loop_41_dropping_the_run_drops_its_tools() {
 
 #[test]
 fn loop_42_a_failed_call_keeps_its_one_result_on_resume() {
-    let fail = tool("fail", |_| Err(harness_core::ToolError::failed("try again")));
-    let model = scripted([Reply::call("c1", "fail", "{}"), Reply::text("gave up"), Reply::text("on")]);
+    let fail = tool("fail", |_| {
+        Err(harness_core::ToolError::failed("try again"))
+    });
+    let model = scripted([
+        Reply::call("c1", "fail", "{}"),
+        Reply::text("gave up"),
+        Reply::text("on"),
+    ]);
     let config = builder(&model).tool(fail).build().unwrap();
     let first = ran(&config, "go").outcome.history;
     let input = RunInput::prompt("again").with_history(first.clone());
     let second = finish(run(&config, input)).outcome.history;
     assert_eq!(second[..first.len()], first);
-    assert!(second.iter().zip(&first).all(|(now, before)| now.same(before)));
+    assert!(
+        second
+            .iter()
+            .zip(&first)
+            .all(|(now, before)| now.same(before))
+    );
 }
 
 #[test]
 fn loop_43_a_result_of_several_parts_is_one_result() {
-    let image = Image { media_type: "image/png".to_owned(), data: "AAAA".into() };
+    let image = Image {
+        media_type: "image/png".to_owned(),
+        data: "AAAA".into(),
+    };
     let parts = tool("parts", move |_| {
         let mut output = ToolOutput::text("one");
         output.parts.extend(ToolOutput::text("two").parts);
         Ok(output.with_image(image.clone()))
     });
-    let broken = tool("broken", |_| Err(std::io::Error::other("protocol error").into()));
+    let broken = tool("broken", |_| {
+        Err(std::io::Error::other("protocol error").into())
+    });
     let silent = tool("silent", |_| Ok(ToolOutput::default()));
     let reply = Reply::call("c1", "parts", "{}")
         .and_call("c2", "broken", "{}")
         .and_call("c3", "silent", "{}");
     let model = scripted([reply, Reply::text("done")]);
-    let config = builder(&model).tool(parts).tool(broken).tool(silent).build().unwrap();
+    let config = builder(&model)
+        .tool(parts)
+        .tool(broken)
+        .tool(silent)
+        .build()
+        .unwrap();
     let ran = ran(&config, "go");
     assert_eq!(ran.shown(), ["one\ntwo", "protocol error", "(no output)"]);
     assert_eq!(ran.results()[0].outcome.shown().len(), 3);
@@ -282,18 +346,53 @@ fn loop_43_a_result_of_several_parts_is_one_result() {
 fn errors_of_a_provider_end_the_run_with_their_own_name() {
     let message = String::new;
     let cases = [
-        (ModelError::Quota { status: Some(402), message: message() }, "quota"),
-        (ModelError::Authentication { status: 401, message: message() }, "authentication"),
-        (ModelError::NotFound { url: message(), message: message() }, "not_found"),
-        (ModelError::ContextOverflow { message: message() }, "context_overflow"),
-        (ModelError::InvalidRequest { status: Some(422), message: message() }, "invalid_request"),
-        (ModelError::Other { message: message(), retryable: false }, "other"),
+        (
+            ModelError::Quota {
+                status: Some(402),
+                message: message(),
+            },
+            "quota",
+        ),
+        (
+            ModelError::Authentication {
+                status: 401,
+                message: message(),
+            },
+            "authentication",
+        ),
+        (
+            ModelError::NotFound {
+                url: message(),
+                message: message(),
+            },
+            "not_found",
+        ),
+        (
+            ModelError::ContextOverflow { message: message() },
+            "context_overflow",
+        ),
+        (
+            ModelError::InvalidRequest {
+                status: Some(422),
+                message: message(),
+            },
+            "invalid_request",
+        ),
+        (
+            ModelError::Other {
+                message: message(),
+                retryable: false,
+            },
+            "other",
+        ),
     ];
     for (error, word) in cases {
         let model = scripted([Reply::error(error)]);
         let config = builder(&model).build().unwrap();
         let ran = block_on(finish_async(run(&config, RunInput::prompt("go"))));
-        let Some(Event::RunEnd(end)) = ran.events.last() else { unreachable!() };
+        let Some(Event::RunEnd(end)) = ran.events.last() else {
+            unreachable!()
+        };
         assert_eq!(end.error.as_ref().unwrap().kind, word);
         assert_eq!(model.requests().len(), 1, "{word} is not retried");
     }

@@ -5,23 +5,22 @@
 
 #![cfg(test)]
 
-//mod event;
-//mod from_fn;
-//mod go_on;
-//mod handle;
-//mod hook_set;
-//mod journal;
-//mod limits;
+mod event;
+mod from_fn;
+mod handle;
+mod hook_set;
+mod journal;
+mod limits;
 mod loop_cases;
 mod loop_cases_more;
-//mod message;
-//mod middleware;
-//mod middleware_failure;
-//mod onion;
-//mod protocol;
-//mod reply;
+mod message;
+mod middleware;
+mod middleware_failure;
+mod onion;
+mod protocol;
+mod reply;
 mod retry;
 mod rules;
 mod stage;
-//mod tool;
+mod tool;
 mod types;

@@ -37,7 +37,10 @@ fn limited(status: Option<u16>, retry_after: Option<Duration>) -> ModelError {
 fn delays() {
     let year = Duration::from_hours(24 * 365);
     let none = Duration::ZERO;
-    let half = RetryPolicy { jitter: 0.5, ..policy() };
+    let half = RetryPolicy {
+        jitter: 0.5,
+        ..policy()
+    };
     let long = RetryPolicy {
         base: Duration::MAX,
         max_delay: Duration::MAX,
@@ -45,8 +48,14 @@ fn delays() {
         max_attempts: u32::MAX,
         ..half.clone()
     };
-    let nan = RetryPolicy { jitter: f64::NAN, ..policy() };
-    let wild = RetryPolicy { jitter: 7.0, ..policy() };
+    let nan = RetryPolicy {
+        jitter: f64::NAN,
+        ..policy()
+    };
+    let wild = RetryPolicy {
+        jitter: 7.0,
+        ..policy()
+    };
     let cases = [
         // (policy, error, attempt, waited, random) → delay
         (&policy(), busy(None), 1, none, 0, Some(SECOND)),
@@ -59,26 +68,70 @@ fn delays() {
         (&half, busy(None), 4, none, u64::MAX, Some(4 * SECOND)),
         (&nan, busy(None), 1, none, u64::MAX, Some(SECOND)),
         (&wild, busy(None), 1, none, u64::MAX, Some(none)),
-        (&RetryPolicy { max_attempts: 99, ..policy() }, busy(None), 90, none, 0, Some(30 * SECOND)),
+        (
+            &RetryPolicy {
+                max_attempts: 99,
+                ..policy()
+            },
+            busy(None),
+            90,
+            none,
+            0,
+            Some(30 * SECOND),
+        ),
         // The budget holds what was waited and what would be.
         (&policy(), busy(None), 4, 172 * SECOND, 0, Some(8 * SECOND)),
         (&policy(), busy(None), 4, 173 * SECOND, 0, None),
         // What the provider asks for: in full, without jitter, or not at all.
-        (&half, busy(Some(60 * SECOND)), 1, none, u64::MAX, Some(60 * SECOND)),
-        (&policy(), limited(Some(429), Some(3 * SECOND)), 1, none, 0, Some(3 * SECOND)),
+        (
+            &half,
+            busy(Some(60 * SECOND)),
+            1,
+            none,
+            u64::MAX,
+            Some(60 * SECOND),
+        ),
+        (
+            &policy(),
+            limited(Some(429), Some(3 * SECOND)),
+            1,
+            none,
+            0,
+            Some(3 * SECOND),
+        ),
         (&policy(), limited(None, Some(none)), 1, none, 0, Some(none)),
         (&policy(), busy(Some(181 * SECOND)), 1, none, 0, None),
         (&policy(), busy(Some(180 * SECOND)), 1, SECOND, 0, None),
         (&policy(), busy(Some(year)), 1, none, 0, None),
         (&policy(), busy(Some(Duration::MAX)), 1, SECOND, 0, None),
-        (&long, busy(Some(Duration::MAX)), 1, Duration::MAX, 0, Some(Duration::MAX)),
+        (
+            &long,
+            busy(Some(Duration::MAX)),
+            1,
+            Duration::MAX,
+            0,
+            Some(Duration::MAX),
+        ),
         (&long, busy(None), 9, Duration::MAX, 0, Some(Duration::MAX)),
         (&RetryPolicy::never(), busy(None), 1, none, 0, None),
-        (&RetryPolicy { max_attempts: 0, ..policy() }, busy(None), 1, none, 0, None),
+        (
+            &RetryPolicy {
+                max_attempts: 0,
+                ..policy()
+            },
+            busy(None),
+            1,
+            none,
+            0,
+            None,
+        ),
     ];
     for (policy, error, attempt, waited, random, expected) in cases {
         let delay = policy.delay(&error, attempt, waited, random);
-        assert_eq!(delay, expected, "{error:?}, attempt {attempt}, waited {waited:?}, {policy:?}");
+        assert_eq!(
+            delay, expected,
+            "{error:?}, attempt {attempt}, waited {waited:?}, {policy:?}"
+        );
     }
 }
 
@@ -86,21 +139,63 @@ fn delays() {
 fn only_what_may_pass_is_retried() {
     let text = String::new;
     let cases = [
-        (ModelError::Connection { url: text(), message: text() }, true),
+        (
+            ModelError::Connection {
+                url: text(),
+                message: text(),
+            },
+            true,
+        ),
         (ModelError::Timeout { seconds: 1 }, true),
         (ModelError::StreamCut { message: text() }, true),
         (ModelError::StreamInvalid { message: text() }, true),
         (limited(Some(429), None), true),
         (busy(None), true),
-        (ModelError::Other { message: text(), retryable: true }, true),
-        (ModelError::Other { message: text(), retryable: false }, false),
+        (
+            ModelError::Other {
+                message: text(),
+                retryable: true,
+            },
+            true,
+        ),
+        (
+            ModelError::Other {
+                message: text(),
+                retryable: false,
+            },
+            false,
+        ),
         (ModelError::ReplyTooLarge { max_bytes: 1 }, false),
-        (ModelError::Quota { status: Some(429), message: text() }, false),
-        (ModelError::Authentication { status: 401, message: text() }, false),
-        (ModelError::NotFound { url: text(), message: text() }, false),
+        (
+            ModelError::Quota {
+                status: Some(429),
+                message: text(),
+            },
+            false,
+        ),
+        (
+            ModelError::Authentication {
+                status: 401,
+                message: text(),
+            },
+            false,
+        ),
+        (
+            ModelError::NotFound {
+                url: text(),
+                message: text(),
+            },
+            false,
+        ),
         (ModelError::ContextOverflow { message: text() }, false),
         (ModelError::RequestTooLarge { message: text() }, false),
-        (ModelError::InvalidRequest { status: Some(400), message: text() }, false),
+        (
+            ModelError::InvalidRequest {
+                status: Some(400),
+                message: text(),
+            },
+            false,
+        ),
         (ModelError::Cancelled, false),
     ];
     for (error, retried) in cases {
@@ -132,7 +227,11 @@ fn waits_on_the_clock() {
         Reply::text("ok"),
     ];
     let model = scripted(replies);
-    let config = builder(&model).clock(Arc::clone(&clock) as _).retry(policy()).build().unwrap();
+    let config = builder(&model)
+        .clock(Arc::clone(&clock) as _)
+        .retry(policy())
+        .build()
+        .unwrap();
     assert_eq!(ran(&config, "go").word(), "finished");
     let waits: Vec<u64> = clock.slept().iter().map(Duration::as_secs).collect();
     assert_eq!(waits, [1, 2, 4, 1, 7]);
@@ -141,8 +240,13 @@ fn waits_on_the_clock() {
 #[test]
 fn the_budget_ends_the_waiting() {
     let clock = Arc::new(ManualClock::new());
-    let model = Arc::new(ScriptedModel::new([Reply::error(busy(Some(100 * SECOND)))]).last_forever());
-    let config = builder(&model).clock(Arc::clone(&clock) as _).retry(policy()).build().unwrap();
+    let model =
+        Arc::new(ScriptedModel::new([Reply::error(busy(Some(100 * SECOND)))]).last_forever());
+    let config = builder(&model)
+        .clock(Arc::clone(&clock) as _)
+        .retry(policy())
+        .build()
+        .unwrap();
     let ran = ran(&config, "go");
     assert_eq!(ran.word(), "failed");
     assert_eq!(clock.slept(), [100 * SECOND]);
@@ -150,7 +254,9 @@ fn the_budget_ends_the_waiting() {
         .events
         .iter()
         .filter_map(|event| match event {
-            Event::AttemptDiscarded { attempt, retry_in, .. } => Some((*attempt, *retry_in)),
+            Event::AttemptDiscarded {
+                attempt, retry_in, ..
+            } => Some((*attempt, *retry_in)),
             _ => None,
         })
         .collect();

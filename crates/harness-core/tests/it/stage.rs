@@ -8,8 +8,8 @@ use futures::executor::block_on;
 use harness_core::test_support::{CountingEntropy, ManualClock, Reply, ScriptedModel};
 use harness_core::{
     DynamicTool, Event, Limits, LoopConfig, LoopConfigBuilder, Message, MessageRef, Model,
-    ModelRequest, RunHandle, RunInput, RunOutcome, ToolError, ToolOutcome, ToolOutput,
-    ToolRef, ToolResult, protocol, run,
+    ModelRequest, RunHandle, RunInput, RunOutcome, ToolError, ToolOutcome, ToolOutput, ToolRef,
+    ToolResult, protocol, run,
 };
 use serde_json::{Value, json};
 
@@ -75,18 +75,13 @@ pub(crate) fn counting(name: &str, count: &Arc<AtomicU32>) -> DynamicTool {
 /// A tool that never ends, whatever it is told; `dropped` tells that it was dropped.
 pub(crate) fn hanging(name: &str, dropped: &Arc<AtomicBool>) -> DynamicTool {
     let dropped = Arc::clone(dropped);
-    DynamicTool::new(
-        name,
-        "Hangs.",
-        json!({"type": "object"}),
-        move |_, _| {
-            let guard = SetOnDrop(Arc::clone(&dropped));
-            Box::pin(async move {
-                let _guard = guard;
-                std::future::pending().await
-            })
-        },
-    )
+    DynamicTool::new(name, "Hangs.", json!({"type": "object"}), move |_, _| {
+        let guard = SetOnDrop(Arc::clone(&dropped));
+        Box::pin(async move {
+            let _guard = guard;
+            std::future::pending().await
+        })
+    })
 }
 
 struct SetOnDrop(Arc<AtomicBool>);
@@ -121,11 +116,11 @@ impl Ran {
 
     /// Its warnings.
     pub(crate) fn warnings(&self) -> Vec<&str> {
-        let warning = |event| match event {
-            &Event::Warning { ref message } => Some(message.as_str()),
+        let warnings = self.events.iter().filter_map(|event| match event {
+            Event::Warning { message } => Some(message.as_str()),
             _ => None,
-        };
-        self.events.iter().filter_map(warning).collect()
+        });
+        warnings.collect()
     }
 
     /// The results in its history, in order.
@@ -184,7 +179,10 @@ fn check_ran(ran: &Ran) {
     let types = ran.types();
     assert_eq!(types.first().map(String::as_str), Some("run_start"));
     let ends = types.iter().filter(|name| *name == "run_end").count();
-    assert_eq!((ends, types.last().map(String::as_str)), (1, Some("run_end")));
+    assert_eq!(
+        (ends, types.last().map(String::as_str)),
+        (1, Some("run_end"))
+    );
     let Some(Event::RunEnd(end)) = ran.events.last() else {
         panic!("the last event is not the run's end");
     };

@@ -11,6 +11,10 @@ use crate::sse;
 
 /// Reads one reply.
 #[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts about one reply"
+)]
 pub(crate) struct ResponsesParser {
     blocks: Blocks,
     parts: Vec<Part>,

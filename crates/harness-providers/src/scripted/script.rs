@@ -139,14 +139,17 @@ impl Turn {
     }
 
     pub(super) fn stop(&self) -> StopReason {
-        match self.stop.as_deref() {
-            None if self.calls.is_empty() => StopReason::EndTurn,
-            None => StopReason::ToolCalls,
-            Some("end_turn") => StopReason::EndTurn,
-            Some("tool_calls") => StopReason::ToolCalls,
-            Some("length") => StopReason::Length,
-            Some("content_filter") => StopReason::ContentFilter,
-            Some(other) => StopReason::Other(other.to_owned()),
+        let fitting = if self.calls.is_empty() {
+            "end_turn"
+        } else {
+            "tool_calls"
+        };
+        match self.stop.as_deref().unwrap_or(fitting) {
+            "end_turn" => StopReason::EndTurn,
+            "tool_calls" => StopReason::ToolCalls,
+            "length" => StopReason::Length,
+            "content_filter" => StopReason::ContentFilter,
+            other => StopReason::Other(other.to_owned()),
         }
     }
 }

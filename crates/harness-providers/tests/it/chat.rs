@@ -1,5 +1,6 @@
 //! Replies over Chat Completions.
 
+use futures::StreamExt;
 use harness_core::ModelEvent;
 use serde_json::json;
 
@@ -7,19 +8,20 @@ use crate::line::{chat, complete, events, fold, hello, line, reply, run};
 use crate::server::{Answer, Server};
 
 /// A stream of chunks, each given by its delta, or by the whole chunk.
-pub(crate) fn stream(chunks: &[&str]) -> String {
-    let mut text = String::new();
-    for chunk in chunks {
-        let data = if chunk.starts_with("{\"choices\"") || !chunk.starts_with('{') {
-            (*chunk).to_owned()
-        } else if chunk.contains("usage") || chunk.contains("error") {
-            (*chunk).to_owned()
+fn stream(chunks: &[&str]) -> String {
+    let event = |chunk: &&str| {
+        let is_delta = chunk.starts_with('{')
+            && !["choices", "usage", "error"]
+                .iter()
+                .any(|word| chunk[..10].contains(word));
+        if is_delta {
+            let data = format!("{{\"id\":\"r1\",\"choices\":[{{\"index\":0,\"delta\":{chunk}}}]}}");
+            format!("data: {data}\n\n")
         } else {
-            format!("{{\"id\":\"r1\",\"choices\":[{{\"index\":0,\"delta\":{chunk}}}]}}")
-        };
-        text.push_str(&format!("data: {data}\n\n"));
-    }
-    text
+            format!("data: {chunk}\n\n")
+        }
+    };
+    chunks.iter().map(event).collect()
 }
 
 const STOP: &str = r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
@@ -63,8 +65,10 @@ fn reasoning_under_its_other_name_and_content_in_parts() {
 #[test]
 fn prov_04_events_split_anywhere_lose_nothing() {
     let text = "Größe 😀 und Maß";
-    let chunks: Vec<String> =
-        text.chars().map(|c| json!({ "content": c.to_string() }).to_string()).collect();
+    let chunks: Vec<String> = text
+        .chars()
+        .map(|c| json!({ "content": c.to_string() }).to_string())
+        .collect();
     let mut chunks: Vec<&str> = chunks.iter().map(String::as_str).collect();
     chunks.push(STOP);
     chunks.push("[DONE]");
@@ -150,7 +154,7 @@ fn prov_20_several_calls_interleaved_or_whole_or_without_ids() {
             r#"{"tool_calls":[{"index":0,"function":{"arguments":"1}"}},{"index":1,"function":{"arguments":"2}"}}]}"#,
             CALLS,
         ],
-        r#"y#b {"b":2} | x#a {"a":1} | tool_calls"#,
+        r#"x#a {"a":1} | y#b {"b":2} | tool_calls"#,
     );
     // Whole calls, each under the same index.
     check(
@@ -217,7 +221,10 @@ fn prov_17_null_token_counts_are_unknown() {
         r#"{"choices":[],"usage":{"prompt_tokens":null,"completion_tokens":null}}"#,
         r#"{"choices":[],"usage":{}}"#,
     ] {
-        check(&[r#"{"content":"a"}"#, STOP, usage, "[DONE]"], "text \"a\" | end_turn");
+        check(
+            &[r#"{"content":"a"}"#, STOP, usage, "[DONE]"],
+            "text \"a\" | end_turn",
+        );
     }
     let details = r#"{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":null,"prompt_tokens_details":null}}"#;
     check(
@@ -228,7 +235,8 @@ fn prov_17_null_token_counts_are_unknown() {
 
 #[test]
 fn prov_18_the_last_real_usage_counts() {
-    let with = |usage: &str| format!(r#"{{"choices":[{{"delta":{{"content":"a"}}}}],"usage":{usage}}}"#);
+    let with =
+        |usage: &str| format!(r#"{{"choices":[{{"delta":{{"content":"a"}}}}],"usage":{usage}}}"#);
     let chunks = [
         with("null"),
         with(r#"{"prompt_tokens":0,"completion_tokens":0}"#),
@@ -255,14 +263,20 @@ fn loop_19_why_a_model_stopped_is_kept() {
         ("something_new", "something_new"),
     ] {
         let end = format!(r#"{{"choices":[{{"delta":{{}},"finish_reason":"{word}"}}]}}"#);
-        check(&[r#"{"content":"a"}"#, &end], &format!("text \"a\" | {expected}"));
+        check(
+            &[r#"{"content":"a"}"#, &end],
+            &format!("text \"a\" | {expected}"),
+        );
     }
     let calls = r#"{"tool_calls":[{"index":0,"id":"c","function":{"name":"x","arguments":"{"}}]}"#;
     // Said in one way by some services, in another by others.
     check(&[calls, STOP], "x#c { | tool_calls");
     let length = r#"{"choices":[{"delta":{},"finish_reason":"length"}]}"#;
     check(&[calls, length], "x#c { | length");
-    check(&[r#"{"refusal":"No."}"#, STOP], "text \"No.\" | content_filter");
+    check(
+        &[r#"{"refusal":"No."}"#, STOP],
+        "text \"No.\" | content_filter",
+    );
 }
 
 #[test]
@@ -284,7 +298,10 @@ fn a_stream_is_complete_only_with_its_mark() {
     for cut in [
         stream(&[text]),
         // In the middle of an event.
-        format!("{}data: {{\"choices\":[{{\"delta\":{{\"con", stream(&[text])),
+        format!(
+            "{}data: {{\"choices\":[{{\"delta\":{{\"con",
+            stream(&[text])
+        ),
         String::new(),
     ] {
         let error = reply(chat, Answer::events(&cut)).unwrap_err();
@@ -310,13 +327,31 @@ fn a_connection_that_breaks_in_the_middle_is_a_cut_stream() {
 fn errors_inside_the_stream() {
     let text = r#"{"content":"a"}"#;
     for (chunk, expected) in [
-        (r#"{"error":{"message":"busy","type":"overloaded_error"}}"#, "unavailable"),
-        (r#"{"error":{"message":"slow","code":"rate_limit_exceeded"}}"#, "rate_limited"),
-        (r#"{"error":{"message":"x","code":"context_length_exceeded"}}"#, "context_overflow"),
-        (r#"{"error":{"message":"upstream","code":502}}"#, "unavailable"),
+        (
+            r#"{"error":{"message":"busy","type":"overloaded_error"}}"#,
+            "unavailable",
+        ),
+        (
+            r#"{"error":{"message":"slow","code":"rate_limit_exceeded"}}"#,
+            "rate_limited",
+        ),
+        (
+            r#"{"error":{"message":"x","code":"context_length_exceeded"}}"#,
+            "context_overflow",
+        ),
+        (
+            r#"{"error":{"message":"upstream","code":502}}"#,
+            "unavailable",
+        ),
         (r#"{"error":"boom"}"#, "unavailable"),
-        (r#"{"choices":[{"delta":{},"finish_reason":"error","error":{"code":429,"message":"x"}}]}"#, "rate_limited"),
-        (r#"{"choices":[{"delta":{},"finish_reason":"error"}]}"#, "unavailable"),
+        (
+            r#"{"choices":[{"delta":{},"finish_reason":"error","error":{"code":429,"message":"x"}}]}"#,
+            "rate_limited",
+        ),
+        (
+            r#"{"choices":[{"delta":{},"finish_reason":"error"}]}"#,
+            "unavailable",
+        ),
     ] {
         let error = reply(chat, Answer::events(&stream(&[text, chunk]))).unwrap_err();
         assert_eq!(error.word(), expected, "{chunk}");
@@ -331,11 +366,12 @@ fn what_came_before_an_error_is_given_out_first() {
     let answer = Answer::events(&stream(&[r#"{"content":"a"}"#, r#"{"error":"boom"}"#]));
     let server = Server::start(vec![answer]);
     run(async {
-        use futures::StreamExt;
         let request = hello(chat(&server));
         let model = std::sync::Arc::clone(&request.model);
-        let mut stream =
-            model.stream(request, harness_core::CancellationToken::new()).await.unwrap();
+        let mut stream = model
+            .stream(request, harness_core::CancellationToken::new())
+            .await
+            .unwrap();
         let mut seen = Vec::new();
         while let Some(event) = stream.next().await {
             seen.push(event);
@@ -366,7 +402,11 @@ fn a_server_that_does_not_stream() {
 #[test]
 fn answers_that_are_no_replies_name_their_type() {
     for (kind, body, expected) in [
-        ("text/html; charset=utf-8", "<!DOCTYPE html><title>Log in</title>", "HTML page: Log in"),
+        (
+            "text/html; charset=utf-8",
+            "<!DOCTYPE html><title>Log in</title>",
+            "HTML page: Log in",
+        ),
         ("application/json", "{\"ok\":true}", "{\"ok\":true}"),
         ("text/plain", "", "an empty answer"),
         ("application/json", "{\"choices\":[]", "{\"choices\":["),
@@ -376,7 +416,14 @@ fn answers_that_are_no_replies_name_their_type() {
         let text = error.to_string();
         assert!(text.contains(kind) && text.contains(expected), "{text}");
     }
-    let error = reply(chat, Answer::document("application/json", r#"{"error":{"message":"no such model","code":"model_not_found"}}"#)).unwrap_err();
+    let error = reply(
+        chat,
+        Answer::document(
+            "application/json",
+            r#"{"error":{"message":"no such model","code":"model_not_found"}}"#,
+        ),
+    )
+    .unwrap_err();
     assert_eq!(error.word(), "not_found");
 }
 
@@ -390,7 +437,12 @@ fn parts_are_numbered_by_appearance_and_the_reply_is_named() {
     ]));
     let server = Server::start(vec![answer]);
     let events = run(events(hello(chat(&server)))).unwrap();
-    assert_eq!(events[0], ModelEvent::Start { response_id: Some("r1".to_owned()) });
+    assert_eq!(
+        events[0],
+        ModelEvent::Start {
+            response_id: Some("r1".to_owned())
+        }
+    );
     let blocks: Vec<u32> = events
         .iter()
         .filter_map(|event| match event {
@@ -412,5 +464,8 @@ fn a_long_line_is_refused() {
         error.to_string(),
         "the model's reply could not be read: a line of the event stream is longer than 1000 bytes"
     );
-    assert_eq!(run(complete(hello(chat(&server)))).unwrap().text().len(), 2000);
+    assert_eq!(
+        run(complete(hello(chat(&server)))).unwrap().text().len(),
+        2000
+    );
 }

@@ -14,7 +14,11 @@ use crate::server::{Answer, Server};
 
 /// Runs a future on a runtime of its own.
 pub(crate) fn run<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(future)
 }
 
 pub(crate) fn chat(server: &Server) -> HttpModel {
@@ -71,7 +75,11 @@ pub(crate) fn line(reply: &Result<AssistantMessage, ModelError>) -> String {
             Text(part) => write!(line, "text {:?} | ", part.text),
             Thinking(part) => {
                 let redacted = if part.redacted { " redacted" } else { "" };
-                write!(line, "thinking{redacted} {:?} {:?} | ", part.text, part.signature)
+                write!(
+                    line,
+                    "thinking{redacted} {:?} {:?} | ",
+                    part.text, part.signature
+                )
             }
             ToolCall(call) => write!(line, "{}#{} {} | ", call.name, call.id, call.arguments),
             _ => Ok(()),

@@ -1,4 +1,14 @@
 //! All tests of the crate that go through its public face.
+//!
+//! Services are played by a raw TCP responder (`server`), since the bytes and their chunking are what
+//! matters.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "what a test sets up must be there"
+)]
+#![expect(clippy::doc_markdown, reason = "names of companies are not code")]
 
 mod bodies;
 mod chat;

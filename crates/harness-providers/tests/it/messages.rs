@@ -4,23 +4,27 @@ use crate::line::{anthropic, line, reply};
 use crate::server::Answer;
 
 fn stream(events: &[&str]) -> String {
-    let mut text = String::new();
-    for event in events {
+    let event = |event: &&str| {
         let kind = event.split('"').nth(3).unwrap();
-        text.push_str(&format!("event: {kind}\ndata: {event}\n\n"));
-    }
-    text
+        format!("event: {kind}\ndata: {event}\n\n")
+    };
+    events.iter().map(event).collect()
 }
 
 const START: &str = r#"{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[],"stop_reason":null,"usage":{"input_tokens":10,"cache_read_input_tokens":100,"cache_creation_input_tokens":5,"output_tokens":1}}}"#;
 const STOP: &str = r#"{"type":"message_stop"}"#;
 
 fn delta(stop: &str) -> String {
-    format!(r#"{{"type":"message_delta","delta":{{"stop_reason":"{stop}","stop_sequence":null}},"usage":{{"output_tokens":20}}}}"#)
+    format!(
+        r#"{{"type":"message_delta","delta":{{"stop_reason":"{stop}","stop_sequence":null}},"usage":{{"output_tokens":20}}}}"#
+    )
 }
 
 fn check(events: &[&str], expected: &str) {
-    assert_eq!(line(&reply(anthropic, Answer::events(&stream(events)))), expected);
+    assert_eq!(
+        line(&reply(anthropic, Answer::events(&stream(events)))),
+        expected
+    );
 }
 
 const USAGE: &str = " in 115 (read 100, written 5) out 20 (thinking 0)";
@@ -59,7 +63,9 @@ fn prov_20_three_calls_in_one_message() {
         events.push(format!(r#"{{"type":"content_block_delta","index":{index},"delta":{{"type":"input_json_delta","partial_json":""}}}}"#));
         events.push(format!(r#"{{"type":"content_block_delta","index":{index},"delta":{{"type":"input_json_delta","partial_json":"{{\"n\":"}}}}"#));
         events.push(format!(r#"{{"type":"content_block_delta","index":{index},"delta":{{"type":"input_json_delta","partial_json":"{index}}}"}}}}"#));
-        events.push(format!(r#"{{"type":"content_block_stop","index":{index}}}"#));
+        events.push(format!(
+            r#"{{"type":"content_block_stop","index":{index}}}"#
+        ));
     }
     events.push(delta("tool_use"));
     events.push(STOP.to_owned());
@@ -133,9 +139,18 @@ fn only_message_stop_ends_a_message() {
 #[test]
 fn errors_inside_the_stream() {
     for (event, expected) in [
-        (r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#, "unavailable: the provider failed: Overloaded"),
-        (r#"{"type":"error","error":{"type":"rate_limit_error","message":"slow"}}"#, "rate_limited: the provider limits the rate of requests: slow"),
-        (r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 2 > 1"}}"#, "context_overflow: the conversation does not fit the model's context window: prompt is too long: 2 > 1"),
+        (
+            r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+            "unavailable: the provider failed: Overloaded",
+        ),
+        (
+            r#"{"type":"error","error":{"type":"rate_limit_error","message":"slow"}}"#,
+            "rate_limited: the provider limits the rate of requests: slow",
+        ),
+        (
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 2 > 1"}}"#,
+            "context_overflow: the conversation does not fit the model's context window: prompt is too long: 2 > 1",
+        ),
     ] {
         check(&[START, event], expected);
     }
@@ -145,7 +160,10 @@ fn errors_inside_the_stream() {
 fn a_server_that_does_not_stream() {
     let body = r#"{"id":"m","type":"message","role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"Hi"},{"type":"tool_use","id":"t","name":"x","input":{"n":1}}],"stop_reason":"tool_use","usage":{"input_tokens":3,"output_tokens":4}}"#;
     assert_eq!(
-        line(&reply(anthropic, Answer::document("application/json", body))),
+        line(&reply(
+            anthropic,
+            Answer::document("application/json", body)
+        )),
         "thinking \"hm\" Some(\"s\") | text \"Hi\" | x#t {\"n\":1} | tool_calls in 3 (read 0, \
          written 0) out 4 (thinking 0)"
     );

@@ -4,20 +4,23 @@ use crate::line::{line, reply, responses};
 use crate::server::Answer;
 
 fn stream(events: &[&str]) -> String {
-    let mut text = String::new();
-    for event in events {
+    let event = |event: &&str| {
         let kind = event.split('"').nth(3).unwrap();
-        text.push_str(&format!("event: {kind}\ndata: {event}\n\n"));
-    }
-    text
+        format!("event: {kind}\ndata: {event}\n\n")
+    };
+    events.iter().map(event).collect()
 }
 
-const CREATED: &str = r#"{"type":"response.created","response":{"id":"resp_1","status":"in_progress","output":[]}}"#;
+const CREATED: &str =
+    r#"{"type":"response.created","response":{"id":"resp_1","status":"in_progress","output":[]}}"#;
 const COMPLETED: &str = r#"{"type":"response.completed","response":{"id":"resp_1","status":"completed","output":[],"incomplete_details":null,"usage":{"input_tokens":9,"input_tokens_details":{"cached_tokens":4},"output_tokens":5,"output_tokens_details":{"reasoning_tokens":3}}}}"#;
 const USAGE: &str = " in 9 (read 4, written 0) out 5 (thinking 3)";
 
 fn check(events: &[&str], expected: &str) {
-    assert_eq!(line(&reply(responses, Answer::events(&stream(events)))), expected);
+    assert_eq!(
+        line(&reply(responses, Answer::events(&stream(events)))),
+        expected
+    );
 }
 
 #[test]
@@ -65,13 +68,16 @@ fn items_that_come_whole() {
 
 #[test]
 fn loop_19_why_a_model_stopped_is_kept() {
-    let text = r#"{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"a"}"#;
+    let text =
+        r#"{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"a"}"#;
     for (reason, expected) in [
         ("max_output_tokens", "length"),
         ("content_filter", "content_filter"),
         ("new_reason", "new_reason"),
     ] {
-        let end = format!(r#"{{"type":"response.incomplete","response":{{"status":"incomplete","incomplete_details":{{"reason":"{reason}"}}}}}}"#);
+        let end = format!(
+            r#"{{"type":"response.incomplete","response":{{"status":"incomplete","incomplete_details":{{"reason":"{reason}"}}}}}}"#
+        );
         check(&[text, &end], &format!("text \"a\" | {expected}"));
     }
     check(
@@ -86,11 +92,26 @@ fn loop_19_why_a_model_stopped_is_kept() {
 #[test]
 fn errors_and_cut_streams() {
     for (event, expected) in [
-        (r#"{"type":"response.failed","response":{"status":"failed","error":{"code":"server_error","message":"x"}}}"#, "unavailable: the provider failed: x"),
-        (r#"{"type":"response.failed","response":{"status":"failed","error":{"code":"context_length_exceeded","message":"x"}}}"#, "context_overflow: the conversation does not fit the model's context window: x"),
-        (r#"{"type":"error","code":"rate_limit_exceeded","message":"x"}"#, "rate_limited: the provider limits the rate of requests: x"),
-        (r#"{"error":{"message":"x","type":"server_error"}}"#, "unavailable: the provider failed: x"),
-        (r#"{"type":"response.in_progress"}"#, "stream_cut: the model's reply was cut off by the connection: it ended without saying that it was complete"),
+        (
+            r#"{"type":"response.failed","response":{"status":"failed","error":{"code":"server_error","message":"x"}}}"#,
+            "unavailable: the provider failed: x",
+        ),
+        (
+            r#"{"type":"response.failed","response":{"status":"failed","error":{"code":"context_length_exceeded","message":"x"}}}"#,
+            "context_overflow: the conversation does not fit the model's context window: x",
+        ),
+        (
+            r#"{"type":"error","code":"rate_limit_exceeded","message":"x"}"#,
+            "rate_limited: the provider limits the rate of requests: x",
+        ),
+        (
+            r#"{"error":{"message":"x","type":"server_error"}}"#,
+            "unavailable: the provider failed: x",
+        ),
+        (
+            r#"{"type":"response.in_progress"}"#,
+            "stream_cut: the model's reply was cut off by the connection: it ended without saying that it was complete",
+        ),
     ] {
         check(&[CREATED, event], expected);
     }
@@ -100,7 +121,10 @@ fn errors_and_cut_streams() {
 fn a_server_that_does_not_stream() {
     let body = r#"{"id":"r","object":"response","status":"completed","error":null,"output":[{"type":"reasoning","id":"rs","summary":[]},{"type":"function_call","call_id":"c","name":"x","arguments":"{}"}],"usage":{"input_tokens":1,"output_tokens":2}}"#;
     assert_eq!(
-        line(&reply(responses, Answer::document("application/json", body))),
+        line(&reply(
+            responses,
+            Answer::document("application/json", body)
+        )),
         "thinking \"\" Some(\"{\\\"type\\\":\\\"reasoning\\\",\\\"id\\\":\\\"rs\\\",\\\"summary\\\":[]}\") \
          | x#c {} | tool_calls in 1 (read 0, written 0) out 2 (thinking 0)"
     );

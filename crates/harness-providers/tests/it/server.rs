@@ -25,7 +25,10 @@ impl Seen {
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.headers
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
     }
 
     pub(crate) fn json(&self) -> Value {
@@ -177,5 +180,10 @@ pub(crate) fn read_request(stream: &mut impl Read, connection: usize) -> Option<
         }
     }
     let body = String::from_utf8(bytes[head_end..].to_vec()).unwrap();
-    Some(Seen { line, headers, body, connection })
+    Some(Seen {
+        line,
+        headers,
+        body,
+        connection,
+    })
 }

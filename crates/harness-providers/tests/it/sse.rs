@@ -29,12 +29,24 @@ fn decode<'a>(
 /// Decodes in one piece, in single bytes, and says the events in short.
 fn check(stream: impl AsRef<[u8]>, expected: &[(&str, &str)]) {
     let stream = stream.as_ref();
-    let expected: Events =
-        expected.iter().map(|(name, data)| ((*name).to_owned(), (*data).to_owned())).collect();
+    let expected: Events = expected
+        .iter()
+        .map(|(name, data)| ((*name).to_owned(), (*data).to_owned()))
+        .collect();
     let whole = decode(Decoder::new(), [stream]);
-    assert_eq!(whole, (expected.clone(), None), "{:?}", String::from_utf8_lossy(stream));
+    assert_eq!(
+        whole,
+        (expected.clone(), None),
+        "{:?}",
+        String::from_utf8_lossy(stream)
+    );
     let bytes = decode(Decoder::new(), stream.chunks(1));
-    assert_eq!(bytes, (expected, None), "{:?}", String::from_utf8_lossy(stream));
+    assert_eq!(
+        bytes,
+        (expected, None),
+        "{:?}",
+        String::from_utf8_lossy(stream)
+    );
 }
 
 #[test]
@@ -47,9 +59,18 @@ fn prov_03_event_stream_rules() {
     check("data: a\r\rdata: b\r\r", &[("", "a"), ("", "b")]);
     check("data: a\n\rdata: b\r\n\n", &[("", "a"), ("", "b")]);
     check("\u{feff}data: a\n\n", &[("", "a")]);
-    check("data: \u{feff}a\n\n\u{feff}data: b\n\n", &[("", "\u{feff}a")]);
-    check(": ping\n\n:\n\ndata: a\n: in between\ndata: b\n\n", &[("", "a\nb")]);
-    check("event: x\nid: 7\nretry: 3\ndata: a\n\ndata: b\n\n", &[("x", "a"), ("", "b")]);
+    check(
+        "data: \u{feff}a\n\n\u{feff}data: b\n\n",
+        &[("", "\u{feff}a")],
+    );
+    check(
+        ": ping\n\n:\n\ndata: a\n: in between\ndata: b\n\n",
+        &[("", "a\nb")],
+    );
+    check(
+        "event: x\nid: 7\nretry: 3\ndata: a\n\ndata: b\n\n",
+        &[("x", "a"), ("", "b")],
+    );
     check("event: x\n\ndata: a\n\n", &[("", "a")]);
     check("data: a\n\n\n\n\ndata: b\n\n", &[("", "a"), ("", "b")]);
     check("data: é\u{1F600}\n\n", &[("", "é\u{1F600}")]);
@@ -63,7 +84,10 @@ fn prov_03_event_stream_rules() {
 #[test]
 fn what_is_not_utf8_is_an_error_after_what_came_before() {
     let stream = b"data: a\n\ndata: \xff\n\ndata: b\n\n";
-    let expected = (vec![(String::new(), "a".to_owned())], Some(DecodeError::NotUtf8));
+    let expected = (
+        vec![(String::new(), "a".to_owned())],
+        Some(DecodeError::NotUtf8),
+    );
     assert_eq!(decode(Decoder::new(), [stream.as_slice()]), expected);
     assert_eq!(decode(Decoder::new(), stream.chunks(1)), expected);
 }
@@ -79,7 +103,11 @@ fn lines_and_events_are_bounded() {
     ] {
         let expected = (vec![(String::new(), "a".to_owned())], error.clone());
         assert_eq!(decode(bounded(), [stream.as_bytes()]), expected, "{stream}");
-        assert_eq!(decode(bounded(), stream.as_bytes().chunks(1)), expected, "{stream}");
+        assert_eq!(
+            decode(bounded(), stream.as_bytes().chunks(1)),
+            expected,
+            "{stream}"
+        );
     }
     let fits = "data: 1234567890\n\n";
     assert_eq!(decode(bounded(), [fits.as_bytes()]).1, None);

@@ -23,7 +23,10 @@ async fn bash_01_a_background_process_does_not_hold_the_call() {
         "sleep 30117 >/dev/null 2>&1 & echo done",
     ] {
         let text = text(command).await;
-        assert!(text.contains("done") && text.contains("background were ended"), "{text}");
+        assert!(
+            text.contains("done") && text.contains("background were ended"),
+            "{text}"
+        );
     }
     assert!(started.elapsed() < Duration::from_secs(10));
     assert!(!runs("sleep 30117"));
@@ -33,7 +36,9 @@ async fn bash_01_a_background_process_does_not_hold_the_call() {
 async fn bash_03_05_a_timeout_kills_everything_and_keeps_the_output() {
     let bed = Bed::new();
     let command = "echo early; bash -c 'sleep 30987 & sleep 30986'; echo late";
-    let text = bed.failed("bash", json!({"command": command, "timeout": 1})).await;
+    let text = bed
+        .failed("bash", json!({"command": command, "timeout": 1}))
+        .await;
     assert!(text.contains("early") && !text.contains("late"), "{text}");
     assert!(text.contains("timed out after 1 s"), "{text}");
     assert!(!runs("sleep 30987") && !runs("sleep 30986"));
@@ -43,7 +48,8 @@ async fn bash_03_05_a_timeout_kills_everything_and_keeps_the_output() {
 async fn processes_in_groups_of_their_own_are_killed_too() {
     let bed = Bed::new();
     let command = "set -m; sleep 30555 & timeout 100 sleep 30556 & trap '' TERM; sleep 30557";
-    bed.failed("bash", json!({"command": command, "timeout": 0.5})).await;
+    bed.failed("bash", json!({"command": command, "timeout": 0.5}))
+        .await;
     for part in ["sleep 30555", "sleep 30556", "sleep 30557"] {
         assert!(!runs(part), "{part}");
     }
@@ -56,9 +62,21 @@ async fn bash_06_23_the_exit_code_is_told_and_nothing_is_called_a_success() {
         ("false", "(no output)\n[exit code 1]", true),
         ("exit 3", "(no output)\n[exit code 3]", true),
         ("echo x; echo y >&2; exit 4", "x\ny\n[exit code 4]", true),
-        ("sh -c 'echo FAIL; exit 1' | tail -1", "FAIL\n[exit code 0]", false),
-        ("kill -9 $$", "(no output)\n[exit code 137: killed by signal 9]", true),
-        ("nosuchcommand 2>/dev/null", "(no output)\n[exit code 127]", true),
+        (
+            "sh -c 'echo FAIL; exit 1' | tail -1",
+            "FAIL\n[exit code 0]",
+            false,
+        ),
+        (
+            "kill -9 $$",
+            "(no output)\n[exit code 137: killed by signal 9]",
+            true,
+        ),
+        (
+            "nosuchcommand 2>/dev/null",
+            "(no output)\n[exit code 127]",
+            true,
+        ),
     ] {
         let outcome = bash(command).await;
         assert_eq!(outcome.shown_text(), expected, "{command}");
@@ -74,20 +92,33 @@ async fn bash_08_an_interactive_rebase_fails_and_changes_nothing() {
         "git init -q . && for n in 1 2 3; do echo $n > f && git add f && {git} commit -qm $n; done && git rev-parse HEAD"
     );
     let before = bed.done("bash", json!({"command": setup})).await;
-    bed.failed("bash", json!({"command": format!("{git} rebase -i HEAD~2")})).await;
-    bed.failed("bash", json!({"command": format!("{git} commit --amend")})).await;
-    let after = bed.done("bash", json!({"command": "git rev-parse HEAD"})).await;
+    bed.failed(
+        "bash",
+        json!({"command": format!("{git} rebase -i HEAD~2")}),
+    )
+    .await;
+    bed.failed("bash", json!({"command": format!("{git} commit --amend")}))
+        .await;
+    let after = bed
+        .done("bash", json!({"command": "git rev-parse HEAD"}))
+        .await;
     assert_eq!(before, after);
 }
 
 #[tokio::test]
 async fn bash_10_a_flood_of_output_does_not_stop_the_clock() {
-    let bed = Bed::limits(|limits| limits.bash_spill_bytes = 4 * 1024 * 1024);
+    let bed = Bed::limits(|limits| limits.bash_spill_bytes = 64 * 1024);
     let started = Instant::now();
-    let text = bed.failed("bash", json!({"command": "yes", "timeout": 1})).await;
+    let text = bed
+        .failed("bash", json!({"command": "yes", "timeout": 1}))
+        .await;
     assert!(started.elapsed() < Duration::from_secs(8));
     assert!(text.contains("timed out after 1 s") && text.len() < 60_000);
-    assert!(text.contains("it holds only the beginning"), "{}", &text[text.len() - 400..]);
+    assert!(
+        text.contains("it holds only the beginning"),
+        "{}",
+        &text[text.len() - 400..]
+    );
 }
 
 #[tokio::test]
@@ -97,8 +128,15 @@ async fn bash_11_the_failure_path_is_bounded_too() {
     let text = bed.failed("bash", json!({"command": command})).await;
     assert!(text.len() < 60_000 && text.ends_with("[exit code 1]"));
     let status = std::fs::read_to_string("/proc/self/status").expect("status");
-    let peak = status.lines().find(|line| line.starts_with("VmHWM")).expect("a line");
-    let kib: u64 = peak.split_whitespace().nth(1).and_then(|n| n.parse().ok()).expect("a number");
+    let peak = status
+        .lines()
+        .find(|line| line.starts_with("VmHWM"))
+        .expect("a line");
+    let kib: u64 = peak
+        .split_whitespace()
+        .nth(1)
+        .and_then(|n| n.parse().ok())
+        .expect("a number");
     assert!(kib < 400 * 1024, "{peak}");
 }
 
@@ -108,11 +146,13 @@ async fn bash_12_13_split_characters_stay_whole() {
         text("printf '\\342'; sleep 0.2; printf '\\206\\222\\n'").await,
         "\u{2192}\n[exit code 0]"
     );
-    let text = text(
-        "printf '\\360'; sleep 0.2; echo err >&2; sleep 0.2; printf '\\237\\230\\200\\n'",
-    )
-    .await;
-    assert!(text.contains("err") && text.contains('\u{1f600}') && !text.contains('\u{fffd}'), "{text}");
+    let text =
+        text("printf '\\360'; sleep 0.2; echo err >&2; sleep 0.2; printf '\\237\\230\\200\\n'")
+            .await;
+    assert!(
+        text.contains("err") && text.contains('\u{1f600}') && !text.contains('\u{fffd}'),
+        "{text}"
+    );
 }
 
 #[tokio::test]
@@ -122,7 +162,10 @@ async fn bash_16_a_missing_folder_is_named() {
         harness_tools::Workspace::new(gone)
     });
     let text = bed.failed("bash", json!({"command": "echo hi"})).await;
-    assert!(text.contains("/ws/gone") && text.contains("working folder"), "{text}");
+    assert!(
+        text.contains("/ws/gone") && text.contains("working folder"),
+        "{text}"
+    );
 }
 
 #[tokio::test]
@@ -137,7 +180,13 @@ async fn bash_17_hidden_variables_are_not_inherited() {
     assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
     let text = bed.done("bash", json!({"command": "env"})).await;
     assert!(!text.contains("CARGO_MANIFEST_DIR="));
-    for line in ["EXTRA=given", "PAGER=cat", "GIT_PAGER=cat", "TERM=dumb", "GIT_EDITOR=false"] {
+    for line in [
+        "EXTRA=given",
+        "PAGER=cat",
+        "GIT_PAGER=cat",
+        "TERM=dumb",
+        "GIT_EDITOR=false",
+    ] {
         assert!(text.lines().any(|found| found == line), "{line}: {text}");
     }
 }
@@ -146,7 +195,10 @@ async fn bash_17_hidden_variables_are_not_inherited() {
 async fn bash_19_20_what_is_shown_is_what_a_terminal_shows() {
     let command = "for i in $(seq 1 1000); do printf '\\r\\033[32m%d%%\\033[0m' $i; done; echo; \
                    printf 'Lo\\rLoading\\n\\033[?25l\\033]8;;http://x\\007link\\033]8;;\\007\\na\\r\\nb\\r\\n'";
-    assert_eq!(text(command).await, "1000%\nLoading\nlink\na\nb\n[exit code 0]");
+    assert_eq!(
+        text(command).await,
+        "1000%\nLoading\nlink\na\nb\n[exit code 0]"
+    );
 }
 
 #[tokio::test]
@@ -162,12 +214,16 @@ async fn bash_25_the_shell_is_looked_for() {
     for shell in [None, Some("/bin/sh")] {
         let mut options = ShellOptions::default();
         options.shell = shell.map(Into::into);
-        let report = run_command(line.clone(), &options, &limits, &cancel, |_| {}).await.expect("ran");
+        let report = run_command(line.clone(), &options, &limits, &cancel, |_| {})
+            .await
+            .expect("ran");
         assert_eq!(report.output, "1\n");
     }
     let mut options = ShellOptions::default();
     options.shell = Some("/no/such/shell".into());
-    let error = run_command(line, &options, &limits, &cancel, |_| {}).await.expect_err("no shell");
+    let error = run_command(line, &options, &limits, &cancel, |_| {})
+        .await
+        .expect_err("no shell");
     assert!(error.to_string().contains("/no/such/shell"));
 }
 
@@ -199,20 +255,33 @@ async fn cancel_and_drop_end_everything() {
     let cx = ToolContext::new(run, "c");
     let call = tokio::spawn({
         let bash = bash.clone();
-        async move { bash.call(&cx, json!({"command": "sleep 30771 & sleep 30772"})).await }
+        async move {
+            bash.call(&cx, json!({"command": "sleep 30771 & sleep 30772"}))
+                .await
+        }
     });
     eventually("it runs", || runs("sleep 30772")).await;
     cancel.cancel();
-    let outcome = tokio::time::timeout(Duration::from_secs(5), call).await.expect("soon").expect("ends");
+    let outcome = tokio::time::timeout(Duration::from_secs(5), call)
+        .await
+        .expect("soon")
+        .expect("ends");
     assert_eq!(outcome, ToolOutcome::Cancelled);
     assert!(!runs("sleep 30771") && !runs("sleep 30772"));
 
     let call = tokio::spawn(async move {
-        bash.call(&ToolContext::detached(), json!({"command": "set -m; sleep 30773 & sleep 30774"})).await
+        bash.call(
+            &ToolContext::detached(),
+            json!({"command": "set -m; sleep 30773 & sleep 30774"}),
+        )
+        .await
     });
     eventually("it runs", || runs("sleep 30774")).await;
     call.abort();
-    eventually("all are gone", || !runs("sleep 30773") && !runs("sleep 30774")).await;
+    eventually("all are gone", || {
+        !runs("sleep 30773") && !runs("sleep 30774")
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -220,21 +289,76 @@ async fn long_output_goes_to_a_private_file() {
     use std::os::unix::fs::PermissionsExt;
     let bed = Bed::new();
     let outcome = bed.call("bash", json!({"command": "seq 1 5000"})).await;
-    let ToolOutcome::Done(output) = &outcome else { panic!("not done") };
+    let ToolOutcome::Done(output) = &outcome else {
+        panic!("not done")
+    };
     let details = output.details.clone().expect("details");
     let file = std::path::PathBuf::from(details["output_file"].as_str().expect("a path"));
-    let whole: String = (1..=5000).map(|n| format!("{n}\n")).collect();
+    let whole = (1..=5000)
+        .map(|n| format!("{n}\n"))
+        .collect::<Vec<_>>()
+        .concat();
     assert_eq!(std::fs::read_to_string(&file).expect("read"), whole);
-    assert_eq!(std::fs::metadata(&file).expect("there").permissions().mode() & 0o777, 0o600);
+    assert_eq!(
+        std::fs::metadata(&file)
+            .expect("there")
+            .permissions()
+            .mode()
+            & 0o777,
+        0o600
+    );
     let text = outcome.shown_text();
-    assert!(text.starts_with("3001\n") && text.contains("[Lines 3001-5000 of 5000 are shown"), "{}", &text[text.len() - 300..]);
+    assert!(
+        text.starts_with("3001\n") && text.contains("[Lines 3001-5000 of 5000 are shown"),
+        "{}",
+        &text[text.len() - 300..]
+    );
 }
 
 #[tokio::test]
 async fn a_bad_time_limit_is_refused() {
     let bed = Bed::new();
     for timeout in [0.0, -1.0] {
-        let text = bed.failed("bash", json!({"command": "true", "timeout": timeout})).await;
+        let text = bed
+            .failed("bash", json!({"command": "true", "timeout": timeout}))
+            .await;
         assert!(text.contains("more than 0"), "{text}");
     }
+}
+
+#[tokio::test]
+async fn how_it_gets_on_is_told_while_it_runs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let line = CommandLine {
+        command: "echo first; sleep 0.6; echo second",
+        folder: folder.path(),
+        timeout: Duration::from_secs(10),
+    };
+    let (shell, limits) = (ShellOptions::default(), Limits::default());
+    let mut told = Vec::new();
+    let cancel = CancellationToken::new();
+    run_command(line, &shell, &limits, &cancel, |text| told.push(text))
+        .await
+        .expect("ran");
+    assert_eq!(
+        told.first().map(String::as_str),
+        Some("first\n"),
+        "{told:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_command_has_time_to_say_its_last_words() {
+    let text = text("sleep 0.4; (sleep 0.03; echo last) & echo done").await;
+    assert!(text.starts_with("done\nlast\n"), "{text}");
+    let bed = Bed::new();
+    let command = "trap 'echo cleaned; exit' TERM; sleep 30881 & wait";
+    let text = bed
+        .failed("bash", json!({"command": command, "timeout": 0.5}))
+        .await;
+    assert!(
+        text.starts_with("cleaned\n[timed out after 0.5 s"),
+        "{text}"
+    );
+    assert!(!runs("sleep 30881"));
 }

@@ -28,11 +28,15 @@ impl Bed {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::create_dir(folder.path().join("ws")).expect("made");
         let mut shell = ShellOptions::default();
-        shell.output_folder = folder.path().to_owned();
+        folder.path().clone_into(&mut shell.output_folder);
         let workspace = Workspace::new(folder.path().join("ws"))
             .with_home(folder.path().join("home"))
             .with_shell(shell);
-        Self { workspace: change(workspace), folder, cx: ToolContext::detached() }
+        Self {
+            workspace: change(workspace),
+            folder,
+            cx: ToolContext::detached(),
+        }
     }
 
     pub(crate) fn limits(change: impl FnOnce(&mut Limits)) -> Self {
@@ -70,14 +74,23 @@ impl Bed {
 
     pub(crate) async fn call(&self, tool: &str, arguments: Value) -> ToolOutcome {
         let tools = default_tools(&self.workspace);
-        let tool = tools.into_iter().find(|t| t.spec().name == tool).expect("a tool");
-        tokio::time::timeout(OUTER_LIMIT, tool.call(&self.cx, arguments)).await.expect("in time")
+        let tool = tools
+            .into_iter()
+            .find(|t| t.spec().name == tool)
+            .expect("a tool");
+        tokio::time::timeout(OUTER_LIMIT, tool.call(&self.cx, arguments))
+            .await
+            .expect("in time")
     }
 
     /// The text of a call that must be done.
     pub(crate) async fn done(&self, tool: &str, arguments: Value) -> String {
         let outcome = self.call(tool, arguments).await;
-        assert!(matches!(outcome, ToolOutcome::Done(_)), "{}", outcome.shown_text());
+        assert!(
+            matches!(outcome, ToolOutcome::Done(_)),
+            "{}",
+            outcome.shown_text()
+        );
         outcome.shown_text()
     }
 
@@ -103,12 +116,15 @@ pub(crate) fn images(outcome: &ToolOutcome) -> Vec<harness_core::Image> {
 
 /// Whether a process runs whose command line contains this.
 pub(crate) fn runs(part: &str) -> bool {
-    std::fs::read_dir("/proc").expect("proc").flatten().any(|entry| {
-        std::fs::read(entry.path().join("cmdline")).is_ok_and(|line| {
-            let line = String::from_utf8_lossy(&line).replace('\0', " ");
-            line.contains(part)
-        }) && !entry.path().ends_with(std::process::id().to_string())
-    })
+    std::fs::read_dir("/proc")
+        .expect("proc")
+        .flatten()
+        .any(|entry| {
+            std::fs::read(entry.path().join("cmdline")).is_ok_and(|line| {
+                let line = String::from_utf8_lossy(&line).replace('\0', " ");
+                line.contains(part)
+            }) && !entry.path().ends_with(std::process::id().to_string())
+        })
 }
 
 /// Waits until something holds.
@@ -118,5 +134,7 @@ pub(crate) async fn eventually(what: &str, holds: impl Fn() -> bool) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(10), looks).await.unwrap_or_else(|_| panic!("{what}"));
+    tokio::time::timeout(Duration::from_secs(10), looks)
+        .await
+        .unwrap_or_else(|_| panic!("{what}"));
 }

@@ -9,7 +9,10 @@ async fn edited(content: &str, edits: Value) -> (String, bool, String) {
     let outcome = bed.call("edit", json!({"path": "f", "edits": edits})).await;
     let text = outcome.shown_text();
     let done = !outcome.is_error();
-    assert!(done || bed.text("f") == content, "a failed edit changed the file");
+    assert!(
+        done || bed.text("f") == content,
+        "a failed edit changed the file"
+    );
     (bed.text("f"), done, text)
 }
 
@@ -42,9 +45,15 @@ async fn edit_01_02_line_endings_of_the_file_stay() {
 async fn edit_05_text_copied_from_read_matches() {
     let bed = Bed::new();
     bed.put("f", "func a() {\n\treturn 1\n}\n");
-    let shown = bed.done("read", json!({"path": "f", "offset": 2, "limit": 1})).await;
+    let shown = bed
+        .done("read", json!({"path": "f", "offset": 2, "limit": 1}))
+        .await;
     let line = shown.lines().next().expect("a line");
-    bed.done("edit", json!({"path": "f", "edits": one(line, "\treturn 2")})).await;
+    bed.done(
+        "edit",
+        json!({"path": "f", "edits": one(line, "\treturn 2")}),
+    )
+    .await;
     assert_eq!(bed.text("f"), "func a() {\n\treturn 2\n}\n");
 }
 
@@ -54,11 +63,18 @@ async fn edit_06_07_08_without_old_text_nothing_is_written() {
     let all = json!([{"old_text": "", "new_text": "-", "replace_all": true}]);
     check_refused("pq", all, &["`old_text` is empty"]).await;
     check_refused("pq", json!([{"new_text": "x"}]), &["/edits/0", "old_text"]).await;
-    check_refused("pq", json!([{"old_text": null, "new_text": "x"}]), &["old_text"]).await;
+    check_refused(
+        "pq",
+        json!([{"old_text": null, "new_text": "x"}]),
+        &["old_text"],
+    )
+    .await;
     check_refused("pq", json!([]), &["`edits` is empty"]).await;
     let bed = Bed::new();
     bed.put("f", "pq");
-    let text = bed.failed("edit", json!({"path": "f", "new_text": "x"})).await;
+    let text = bed
+        .failed("edit", json!({"path": "f", "new_text": "x"}))
+        .await;
     assert!(text.contains("old_text"), "{text}");
 }
 
@@ -67,15 +83,24 @@ async fn edit_11_12_symlinks_are_followed_as_the_kernel_does() {
     let bed = Bed::new();
     bed.put("real.txt", "a\n");
     bed.link("real.txt", "link");
-    bed.done("edit", json!({"path": "link", "edits": one("a", "b")})).await;
+    bed.done("edit", json!({"path": "link", "edits": one("a", "b")}))
+        .await;
     assert_eq!(bed.text("real.txt"), "b\n");
-    assert!(std::fs::symlink_metadata(bed.path("link")).expect("there").is_symlink());
+    assert!(
+        std::fs::symlink_metadata(bed.path("link"))
+            .expect("there")
+            .is_symlink()
+    );
 
     bed.put("real/s.json", "{}\n");
     std::fs::create_dir(bed.path("real/host")).expect("made");
     bed.link("real/host", "d");
     bed.link("../s.json", "real/host/s.json");
-    bed.done("edit", json!({"path": "d/s.json", "edits": one("{}", "[]")})).await;
+    bed.done(
+        "edit",
+        json!({"path": "d/s.json", "edits": one("{}", "[]")}),
+    )
+    .await;
     assert_eq!(bed.text("real/s.json"), "[]\n");
     assert!(!bed.path("s.json").exists());
 }
@@ -85,8 +110,12 @@ async fn edit_13_hard_links_are_split() {
     let bed = Bed::new();
     let path = bed.put("one", "a\n");
     std::fs::hard_link(path, bed.path("two")).expect("linked");
-    bed.done("edit", json!({"path": "one", "edits": one("a", "b")})).await;
-    assert_eq!((bed.text("one").as_str(), bed.text("two").as_str()), ("b\n", "a\n"));
+    bed.done("edit", json!({"path": "one", "edits": one("a", "b")}))
+        .await;
+    assert_eq!(
+        (bed.text("one").as_str(), bed.text("two").as_str()),
+        ("b\n", "a\n")
+    );
 }
 
 #[tokio::test]
@@ -97,7 +126,12 @@ async fn edit_16_31_look_alikes_outside_the_change_stay() {
         "\u{201c}a\u{201d} foo(\u{2018}y\u{2019}) \u{bd}\n",
     )
     .await;
-    check("a\u{a0}\u{2014}\u{a0}b\n", one("a - b", "a - c"), "a\u{a0}\u{2014}\u{a0}c\n").await;
+    check(
+        "a\u{a0}\u{2014}\u{a0}b\n",
+        one("a - b", "a - c"),
+        "a\u{a0}\u{2014}\u{a0}c\n",
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -108,14 +142,23 @@ async fn edit_17_a_blank_is_not_a_line_break() {
 #[tokio::test]
 async fn edit_19_text_at_several_places_is_refused_with_its_lines() {
     let file = "fn a() {\n    x();\n}\nfn b() {\n    x();\n}\n";
-    check_refused(file, one("    x();", "    y();"), &["occurs 2 times, at lines 2, 5"]).await;
+    check_refused(
+        file,
+        one("    x();", "    y();"),
+        &["occurs 2 times, at lines 2, 5"],
+    )
+    .await;
     let all = json!([{"old_text": "x()", "new_text": "y()", "replace_all": true}]);
     check(file, all, &file.replace("x()", "y()")).await;
 }
 
 #[tokio::test]
 async fn edit_20_all_edits_are_located_on_the_original() {
-    for (first, second) in [("longer than before", "2"), ("", "x"), ("\u{1f600}\u{20ac}", "\u{e9}")] {
+    for (first, second) in [
+        ("longer than before", "2"),
+        ("", "x"),
+        ("\u{1f600}\u{20ac}", "\u{e9}"),
+    ] {
         check(
             "alpha\nbeta\ngamma\ndelta\n",
             json!([
@@ -137,7 +180,12 @@ async fn edit_20_all_edits_are_located_on_the_original() {
         {"old_text": "alpha\nbeta", "new_text": "x"},
         {"old_text": "beta\ngamma", "new_text": "y"},
     ]);
-    check_refused("alpha\nbeta\ngamma\n", overlap, &["Edit 1 and edit 2 overlap at line 2"]).await;
+    check_refused(
+        "alpha\nbeta\ngamma\n",
+        overlap,
+        &["Edit 1 and edit 2 overlap at line 2"],
+    )
+    .await;
     let half = json!([
         {"old_text": "alpha", "new_text": "x"},
         {"old_text": "nowhere at all", "new_text": "y"},
@@ -155,7 +203,12 @@ async fn edit_27_28_the_end_of_the_file_stays_as_it_is() {
 #[tokio::test]
 async fn edit_32_what_looks_like_a_line_number_is_content() {
     check("1 | a\n2 | b\n", one("1 | a", "1 | z"), "1 | z\n2 | b\n").await;
-    check("1. x\n2. y\n", one("2. y", "2. y\n3. z"), "1. x\n2. y\n3. z\n").await;
+    check(
+        "1. x\n2. y\n",
+        one("2. y", "2. y\n3. z"),
+        "1. x\n2. y\n3. z\n",
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -169,11 +222,20 @@ async fn edit_31_a_miss_names_the_nearest_place() {
     check_refused(
         "fn one() {}\nfn total(items: &[u32]) -> u32 {\n    0\n}\n",
         one("fn total(items: &[u64]) -> u32 {", "x"),
-        &["Edit 1: `old_text` was not found", "at line 2", "2: fn total(items: &[u32]) -> u32 {",
-          "the file has `3` and `old_text` has `6`"],
+        &[
+            "Edit 1: `old_text` was not found",
+            "at line 2",
+            "2: fn total(items: &[u32]) -> u32 {",
+            "the file has `3` and `old_text` has `6`",
+        ],
     )
     .await;
-    check_refused("a\n", one("zzzzzzzz", "x"), &["Nothing in the file is like it"]).await;
+    check_refused(
+        "a\n",
+        one("zzzzzzzz", "x"),
+        &["Nothing in the file is like it"],
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -181,26 +243,52 @@ async fn read_18_other_encodings_are_written_back_as_they_are() {
     let bed = Bed::new();
     let wide = |text: &str| -> Vec<u8> { text.encode_utf16().flat_map(u16::to_le_bytes).collect() };
     for (old, edit, expected) in [
-        (wide("\u{feff}gr\u{fc}n\r\nx\r\n"), one("x", "\u{20ac}\ny"), wide("\u{feff}gr\u{fc}n\r\n\u{20ac}\r\ny\r\n")),
-        (b"caf\xe9 a\n".to_vec(), one("a\n", "\u{fc}\n"), b"caf\xe9 \xfc\n".to_vec()),
-        (b"gr\xc3\xbcn \xff\xfe x\n".to_vec(), one("x", "\u{20ac}"), b"gr\xc3\xbcn \xff\xfe \xe2\x82\xac\n".to_vec()),
+        (
+            wide("\u{feff}gr\u{fc}n\r\nx\r\n"),
+            one("x", "\u{20ac}\ny"),
+            wide("\u{feff}gr\u{fc}n\r\n\u{20ac}\r\ny\r\n"),
+        ),
+        (
+            b"caf\xe9 a\n".to_vec(),
+            one("a\n", "\u{fc}\n"),
+            b"caf\xe9 \xfc\n".to_vec(),
+        ),
+        (
+            b"gr\xc3\xbcn \xff x\n".to_vec(),
+            one("x", "\u{20ac}"),
+            b"gr\xc3\xbcn \xff \xe2\x82\xac\n".to_vec(),
+        ),
     ] {
         bed.put("f", &old);
         bed.done("edit", json!({"path": "f", "edits": edit})).await;
         assert_eq!(bed.bytes("f"), expected);
     }
     bed.put("f", b"caf\xe9 a\n");
-    let text = bed.failed("edit", json!({"path": "f", "edits": one("a", "\u{4e2d}")})).await;
+    let text = bed
+        .failed("edit", json!({"path": "f", "edits": one(" a", "\u{4e2d}")}))
+        .await;
     assert!(text.contains("windows-1252"), "{text}");
     bed.put("f", b"\0\x01\x02");
-    assert!(bed.failed("edit", json!({"path": "f", "edits": one("a", "b")})).await.contains("binary"));
+    assert!(
+        bed.failed("edit", json!({"path": "f", "edits": one("a", "b")}))
+            .await
+            .contains("binary")
+    );
 }
 
 #[tokio::test]
 async fn the_result_shows_a_diff() {
     let bed = Bed::new();
-    bed.put("f", (1..=9).map(|n| format!("l{n}\n")).collect::<String>());
-    let outcome = bed.call("edit", json!({"path": "f", "edits": one("l5", "five")})).await;
+    bed.put(
+        "f",
+        (1..=9)
+            .map(|n| format!("l{n}\n"))
+            .collect::<Vec<_>>()
+            .concat(),
+    );
+    let outcome = bed
+        .call("edit", json!({"path": "f", "edits": one("l5", "five")}))
+        .await;
     insta::assert_snapshot!(outcome.shown_text(), @r"
     Edited f: 1 place.
     @@ -2,7 +2,7 @@
@@ -213,23 +301,37 @@ async fn the_result_shows_a_diff() {
      l7
      l8
     ");
-    let harness_core::ToolOutcome::Done(output) = outcome else { panic!("not done") };
+    let harness_core::ToolOutcome::Done(output) = outcome else {
+        panic!("not done")
+    };
     let details = output.details.expect("details");
     assert_eq!(details["first_changed_line"], 5);
-    assert!(details["diff"].as_str().is_some_and(|diff| diff.contains("+five")));
+    assert!(
+        details["diff"]
+            .as_str()
+            .is_some_and(|diff| diff.contains("+five"))
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn parallel_edits_of_one_file_are_all_made() {
     let bed = Bed::new();
-    bed.put("f", (0..20).map(|n| format!("<{n}>\n")).collect::<String>());
+    bed.put(
+        "f",
+        (0..20)
+            .map(|n| format!("<{n}>\n"))
+            .collect::<Vec<_>>()
+            .concat(),
+    );
     let calls: Vec<_> = (0..20)
         .map(|n| {
             let tools = harness_tools::default_tools(&bed.workspace);
             let edits = one(&format!("<{n}>"), &format!("[{n}]"));
             tokio::spawn(async move {
                 let cx = harness_core::ToolContext::detached();
-                tools[2].call(&cx, json!({"path": "f", "edits": edits})).await
+                tools[2]
+                    .call(&cx, json!({"path": "f", "edits": edits}))
+                    .await
             })
         })
         .collect();
@@ -237,7 +339,13 @@ async fn parallel_edits_of_one_file_are_all_made() {
         let outcome = call.await.expect("no panic");
         assert!(!outcome.is_error(), "{}", outcome.shown_text());
     }
-    assert_eq!(bed.text("f"), (0..20).map(|n| format!("[{n}]\n")).collect::<String>());
+    assert_eq!(
+        bed.text("f"),
+        (0..20)
+            .map(|n| format!("[{n}]\n"))
+            .collect::<Vec<_>>()
+            .concat()
+    );
 }
 
 #[tokio::test]
@@ -246,6 +354,7 @@ async fn edit_24_an_edit_is_made_on_the_file_as_it_is() {
     bed.put("f", "a\nb\n");
     bed.done("read", json!({"path": "f"})).await;
     bed.put("f", "a\nuser\n");
-    bed.done("edit", json!({"path": "f", "edits": one("a", "A")})).await;
+    bed.done("edit", json!({"path": "f", "edits": one("a", "A")}))
+        .await;
     assert_eq!(bed.text("f"), "A\nuser\n");
 }

@@ -18,11 +18,22 @@ async fn a_folder_is_listed_whole() {
     );
     assert_eq!(bed.done("ls", json!({"path": "to-dir"})).await, "x");
     std::fs::create_dir(bed.path("empty")).expect("made");
-    assert_eq!(bed.done("ls", json!({"path": "empty"})).await, "(empty folder)");
+    assert_eq!(
+        bed.done("ls", json!({"path": "empty"})).await,
+        "(empty folder)"
+    );
     assert_eq!(
         bed.done("ls", json!({"limit": 2})).await,
         ".hidden\nb.txt\n[2 of 7 entries are shown. A larger `limit`, or `find`, shows others.]"
     );
-    assert!(bed.failed("ls", json!({"path": "b.txt"})).await.contains("a file, not a folder"));
-    assert!(bed.failed("ls", json!({"path": "nowhere"})).await.contains("does not exist"));
+    assert!(
+        bed.failed("ls", json!({"path": "b.txt"}))
+            .await
+            .contains("a file, not a folder")
+    );
+    assert!(
+        bed.failed("ls", json!({"path": "nowhere"}))
+            .await
+            .contains("does not exist")
+    );
 }

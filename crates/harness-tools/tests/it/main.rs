@@ -1,6 +1,12 @@
 //! The tools, called as an agent calls them. Tests that come from a known failure elsewhere carry its
 //! id.
 
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "what a test sets up must be there"
+)]
+
 mod bash;
 mod bed;
 mod edit;

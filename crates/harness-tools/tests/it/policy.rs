@@ -7,7 +7,9 @@ use crate::bed::Bed;
 
 fn confined() -> Bed {
     Bed::with(|workspace| {
-        workspace.with_read_access(Access::WorkspaceOnly).with_write_access(Access::WorkspaceOnly)
+        workspace
+            .with_read_access(Access::WorkspaceOnly)
+            .with_write_access(Access::WorkspaceOnly)
     })
 }
 
@@ -24,11 +26,17 @@ async fn sec_04_a_symlink_does_not_lead_out() {
         for (tool, arguments) in [
             ("read", json!({"path": path})),
             ("write", json!({"path": path, "content": "x"})),
-            ("edit", json!({"path": path, "old_text": "CANARY", "new_text": "x"})),
+            (
+                "edit",
+                json!({"path": path, "old_text": "CANARY", "new_text": "x"}),
+            ),
             ("grep", json!({"path": path, "pattern": "CAN"})),
         ] {
             let outcome = bed.call(tool, arguments).await;
-            assert!(matches!(outcome, harness_core::ToolOutcome::Denied { .. }), "{tool} {path}");
+            assert!(
+                matches!(outcome, harness_core::ToolOutcome::Denied { .. }),
+                "{tool} {path}"
+            );
             assert!(!outcome.shown_text().contains("CANARY"));
         }
     }
@@ -40,7 +48,10 @@ async fn sec_04_a_symlink_does_not_lead_out() {
         let text = bed.failed(tool, arguments).await;
         assert!(text.contains("outside the workspace"), "{tool}: {text}");
     }
-    assert_eq!(bed.done("grep", json!({"pattern": "CANARY"})).await, "No matches.");
+    assert_eq!(
+        bed.done("grep", json!({"pattern": "CANARY"})).await,
+        "No matches."
+    );
     assert_eq!(std::fs::read(outside.join("f")).expect("read"), b"CANARY\n");
 }
 
@@ -52,11 +63,14 @@ async fn sec_06_new_files_are_checked_by_their_deepest_folder() {
     bed.link(&outside, "d");
     bed.link(outside.join("not-there"), "dangling");
     for path in ["d/new/x", "d/x", "dangling", "new/../../o/x", "d/../o/x"] {
-        let text = bed.failed("write", json!({"path": path, "content": "x"})).await;
+        let text = bed
+            .failed("write", json!({"path": path, "content": "x"}))
+            .await;
         assert!(text.contains("outside the workspace"), "{path}: {text}");
     }
     assert_eq!(std::fs::read_dir(&outside).expect("listed").count(), 0);
-    bed.done("write", json!({"path": "in/../in2/x", "content": "x"})).await;
+    bed.done("write", json!({"path": "in/../in2/x", "content": "x"}))
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -83,10 +97,21 @@ async fn sec_07_swapping_a_link_in_changes_nothing_outside() {
         });
         let workspace = bed.workspace.clone();
         let write = |path: &str| {
-            let args = harness_tools::WriteArgs { path: path.to_owned(), content: "MODEL".to_owned() };
+            let args = harness_tools::WriteArgs {
+                path: path.to_owned(),
+                content: "MODEL".to_owned(),
+            };
             let seen = harness_tools::SeenFiles::new();
-            let _ = harness_tools::write_file(&workspace, &args, &seen, &harness_tools::Stop::default());
-            let args = harness_tools::ReadArgs { path: path.to_owned(), ..Default::default() };
+            let _ = harness_tools::write_file(
+                &workspace,
+                &args,
+                &seen,
+                &harness_tools::Stop::default(),
+            );
+            let args = harness_tools::ReadArgs {
+                path: path.to_owned(),
+                ..Default::default()
+            };
             if let Ok(harness_tools::ReadResult::Text(read)) =
                 harness_tools::read_file(&workspace, &args, &seen, &harness_tools::Stop::default())
             {
@@ -107,15 +132,32 @@ async fn sec_07_swapping_a_link_in_changes_nothing_outside() {
 async fn what_is_outside_and_may_be_read() {
     let bed = Bed::with(|workspace| {
         let skills = workspace.root().with_file_name("skills");
-        workspace.with_read_access(Access::WorkspaceOnly).with_readable(skills)
+        workspace
+            .with_read_access(Access::WorkspaceOnly)
+            .with_readable(skills)
     });
     std::fs::create_dir(bed.outside().join("skills")).expect("made");
     std::fs::write(bed.outside().join("skills/s.md"), "skill\n").expect("written");
-    assert_eq!(bed.done("read", json!({"path": "../skills/s.md"})).await, "skill\n");
+    assert_eq!(
+        bed.done("read", json!({"path": "../skills/s.md"})).await,
+        "skill\n"
+    );
     let text = bed.done("bash", json!({"command": "seq 1 5000"})).await;
-    let file = text.split("Full output: ").nth(1).and_then(|rest| rest.split(']').next()).expect("a file");
-    assert!(bed.done("read", json!({"path": file, "limit": 1})).await.starts_with("1\n"));
-    assert!(bed.failed("read", json!({"path": "/etc/hostname"})).await.contains("outside"));
+    let file = text
+        .split("Full output: ")
+        .nth(1)
+        .and_then(|rest| rest.split(']').next())
+        .expect("a file");
+    assert!(
+        bed.done("read", json!({"path": file, "limit": 1}))
+            .await
+            .starts_with("1\n")
+    );
+    assert!(
+        bed.failed("read", json!({"path": "/etc/hostname"}))
+            .await
+            .contains("outside")
+    );
 }
 
 #[tokio::test]
@@ -123,10 +165,17 @@ async fn a_run_with_its_own_folder_works_there() {
     let mut bed = confined();
     bed.put("sub/f", "sub\n");
     bed.put("f", "top\n");
-    let caller = harness_core::Caller { working_dir: Some(bed.path("sub")), ..Default::default() };
+    let caller = harness_core::Caller {
+        working_dir: Some(bed.path("sub")),
+        ..Default::default()
+    };
     bed.cx = harness_core::ToolContext::new(harness_core::RunContext::detached(caller), "");
     assert_eq!(bed.done("read", json!({"path": "f"})).await, "sub\n");
-    assert!(bed.failed("read", json!({"path": "../f"})).await.contains("outside"));
+    assert!(
+        bed.failed("read", json!({"path": "../f"}))
+            .await
+            .contains("outside")
+    );
     let text = bed.done("bash", json!({"command": "pwd"})).await;
     assert!(text.contains("/ws/sub\n"), "{text}");
 }

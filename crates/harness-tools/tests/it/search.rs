@@ -25,18 +25,41 @@ async fn find_03_ignored_files_are_left_out_and_it_is_said() {
     bed.put("logs/a.log", "MARK\n");
     bed.put("src/a.js", "other\n");
     let text = bed.done("find", json!({"pattern": "dist/**"})).await;
-    assert!(text.starts_with("No path matches.") && text.contains("`dist"), "{text}");
+    assert!(
+        text.starts_with("No path matches.") && text.contains("`dist"),
+        "{text}"
+    );
     let text = bed.done("grep", json!({"pattern": "MARK"})).await;
-    assert!(text.starts_with("No matches.") && text.contains("Ignored files were left out"), "{text}");
-    assert_eq!(bed.done("find", json!({"pattern": "*", "path": "dist"})).await, "dist/a.js");
+    assert!(
+        text.starts_with("No matches.") && text.contains("Ignored files were left out"),
+        "{text}"
+    );
+    assert_eq!(
+        bed.done("find", json!({"pattern": "*", "path": "dist"}))
+            .await,
+        "dist/a.js"
+    );
     for (path, expected) in [
         ("dist", "dist/a.js:1: MARK"),
         ("dist/a.js", "dist/a.js:1: MARK"),
-        ("logs", "logs/a.log:1: MARK"),
+        ("logs/a.log", "logs/a.log:1: MARK"),
     ] {
-        assert_eq!(bed.done("grep", json!({"pattern": "MARK", "path": path})).await, expected);
+        assert_eq!(
+            bed.done("grep", json!({"pattern": "MARK", "path": path}))
+                .await,
+            expected
+        );
     }
-    let text = bed.done("grep", json!({"pattern": "nowhere", "path": "src"})).await;
+    let text = bed
+        .done("grep", json!({"pattern": "MARK", "path": "logs"}))
+        .await;
+    assert!(
+        text.contains("Ignored files were left out, such as `logs/a.log`"),
+        "{text}"
+    );
+    let text = bed
+        .done("grep", json!({"pattern": "nowhere", "path": "src"}))
+        .await;
     assert_eq!(text, "No matches.");
 }
 
@@ -45,9 +68,19 @@ async fn find_04_hidden_files_are_found() {
     let bed = Bed::new();
     bed.put(".github/workflows/a.yml", "on: push\n");
     bed.put(".git/config", "on: never\n");
-    assert_eq!(found(&bed, ".github/**/*.yml").await, [".github/workflows/a.yml"]);
-    assert_eq!(bed.done("grep", json!({"pattern": "on:"})).await, ".github/workflows/a.yml:1: on: push");
-    assert_eq!(bed.done("grep", json!({"pattern": "on:", "path": ".git"})).await, ".git/config:1: on: never");
+    assert_eq!(
+        found(&bed, ".github/**/*.yml").await,
+        [".github/workflows/a.yml"]
+    );
+    assert_eq!(
+        bed.done("grep", json!({"pattern": "on:"})).await,
+        ".github/workflows/a.yml:1: on: push"
+    );
+    assert_eq!(
+        bed.done("grep", json!({"pattern": "on:", "path": ".git"}))
+            .await,
+        ".git/config:1: on: never"
+    );
 }
 
 #[tokio::test]
@@ -59,7 +92,10 @@ async fn find_06_nested_ignore_files_hold_outside_a_repository() {
     }
     bed.put("sub/x.js", "MARK\n");
     assert_eq!(found(&bed, "*.js").await, ["sub/x.js"]);
-    assert_eq!(bed.done("grep", json!({"pattern": "MARK"})).await, "sub/x.js:1: MARK");
+    assert_eq!(
+        bed.done("grep", json!({"pattern": "MARK"})).await,
+        "sub/x.js:1: MARK"
+    );
 }
 
 #[tokio::test]
@@ -84,9 +120,15 @@ async fn find_07_globs_mean_what_they_usually_mean() {
     ] {
         assert_eq!(found(&bed, pattern).await, expected, "{pattern}");
     }
-    let below = bed.done("find", json!({"pattern": "n/*.x", "path": "m"})).await;
+    let below = bed
+        .done("find", json!({"pattern": "n/*.x", "path": "m"}))
+        .await;
     assert_eq!(below, "m/n/v.x");
-    assert!(bed.failed("find", json!({"pattern": "a[", "path": "."})).await.contains("invalid"));
+    assert!(
+        bed.failed("find", json!({"pattern": "a[", "path": "."}))
+            .await
+            .contains("invalid")
+    );
 }
 
 #[tokio::test]
@@ -95,16 +137,28 @@ async fn find_10_symlink_cycles_are_safe() {
     bed.put("a/b/f.txt", "MARK\n");
     bed.link("..", "a/b/loop");
     assert_eq!(found(&bed, "**/*.txt").await, ["a/b/f.txt"]);
-    assert_eq!(bed.done("grep", json!({"pattern": "MARK"})).await, "a/b/f.txt:1: MARK");
-    assert_eq!(bed.done("ls", json!({"path": "a/b"})).await, "f.txt\nloop@ -> ../");
+    assert_eq!(
+        bed.done("grep", json!({"pattern": "MARK"})).await,
+        "a/b/f.txt:1: MARK"
+    );
+    assert_eq!(
+        bed.done("ls", json!({"path": "a/b"})).await,
+        "f.txt\nloop@ -> ../"
+    );
 }
 
 #[tokio::test]
 async fn find_12_a_long_line_is_shown_around_its_match() {
     let bed = Bed::new();
-    bed.put("f", format!("{}NEEDLE{}\n", "x".repeat(2_500), "y".repeat(2_500)));
+    bed.put(
+        "f",
+        format!("{}NEEDLE{}\n", "x".repeat(2_500), "y".repeat(2_500)),
+    );
     let text = bed.done("grep", json!({"pattern": "NEEDLE"})).await;
-    assert!(text.starts_with("f:1: …x") && text.contains("xNEEDLEy"), "{text}");
+    assert!(
+        text.starts_with("f:1: …x") && text.contains("xNEEDLEy"),
+        "{text}"
+    );
     assert!(text.contains("[line of 5006 characters]") && text.len() < 600);
 }
 
@@ -115,7 +169,10 @@ async fn find_13_bad_ignore_files_do_no_harm() {
     bed.put("out/a.txt", "MARK\n");
     bed.put("in/a.txt", "MARK\n");
     assert_eq!(found(&bed, "*.txt").await, ["in/a.txt"]);
-    assert_eq!(bed.done("grep", json!({"pattern": "MARK"})).await, "in/a.txt:1: MARK");
+    assert_eq!(
+        bed.done("grep", json!({"pattern": "MARK"})).await,
+        "in/a.txt:1: MARK"
+    );
 }
 
 #[tokio::test]
@@ -124,25 +181,63 @@ async fn grep_parameters() {
     bed.put("a.rs", "one\nTwo\nthree\nfour\nfive\nsix two\n");
     bed.put("b.md", "a.b two\nacb\n");
     for (arguments, expected) in [
-        (json!({"pattern": "two"}), "a.rs:6: six two\nb.md:1: a.b two"),
-        (json!({"pattern": "two", "ignore_case": true, "glob": "*.rs"}), "a.rs:2: Two\na.rs:6: six two"),
+        (
+            json!({"pattern": "two"}),
+            "a.rs:6: six two\nb.md:1: a.b two",
+        ),
+        (
+            json!({"pattern": "two", "ignore_case": true, "glob": "*.rs"}),
+            "a.rs:2: Two\na.rs:6: six two",
+        ),
         (json!({"pattern": "^Two$"}), "a.rs:2: Two"),
-        (json!({"pattern": "a.b", "literal": true}), "b.md:1: a.b two"),
+        (
+            json!({"pattern": "a.b", "literal": true}),
+            "b.md:1: a.b two",
+        ),
         (json!({"pattern": "a.b"}), "b.md:1: a.b two\nb.md:2: acb"),
-        (json!({"pattern": "Two", "context": 1}), "a.rs-1- one\na.rs:2: Two\na.rs-3- three"),
-        (json!({"pattern": "o$", "context": 1, "path": "a.rs"}),
-         "a.rs-1- one\na.rs:2: Two\na.rs-3- three\n--\na.rs-5- five\na.rs:6: six two"),
-        (json!({"pattern": "two", "limit": 1}), "a.rs:6: six two\n[The first 1 matches are shown; there are more.]"),
-        (json!({"pattern": "two", "limit": 2}), "a.rs:6: six two\nb.md:1: a.b two"),
+        (
+            json!({"pattern": "Two", "context": 1}),
+            "a.rs-1- one\na.rs:2: Two\na.rs-3- three",
+        ),
+        (
+            json!({"pattern": "o$", "context": 1, "path": "a.rs"}),
+            "a.rs-1- one\na.rs:2: Two\na.rs-3- three\n--\na.rs-5- five\na.rs:6: six two",
+        ),
+        (
+            json!({"pattern": "two", "limit": 1}),
+            "a.rs:6: six two\n[The first 1 matches are shown; there are more.]",
+        ),
+        (
+            json!({"pattern": "one|six", "limit": 1, "context": 1, "path": "a.rs"}),
+            "a.rs:1: one\na.rs-2- Two\n[The first 1 matches are shown; there are more.]",
+        ),
+        (
+            json!({"pattern": "two", "limit": 2}),
+            "a.rs:6: six two\nb.md:1: a.b two",
+        ),
         (json!({"regex": "six", "-i": true}), "a.rs:6: six two"),
     ] {
-        assert_eq!(bed.done("grep", arguments.clone()).await, expected, "{arguments}");
+        assert_eq!(
+            bed.done("grep", arguments.clone()).await,
+            expected,
+            "{arguments}"
+        );
     }
     let text = bed.failed("grep", json!({"pattern": "a("})).await;
-    assert!(text.contains("`pattern` is invalid") && text.contains("literal"), "{text}");
-    assert!(bed.failed("grep", json!({"pattern": ""})).await.contains("empty"));
+    assert!(
+        text.contains("`pattern` is invalid") && text.contains("literal"),
+        "{text}"
+    );
+    assert!(
+        bed.failed("grep", json!({"pattern": ""}))
+            .await
+            .contains("empty")
+    );
     bed.put("crlf.txt", "end\r\n");
-    assert_eq!(bed.done("grep", json!({"pattern": "end$"})).await, "crlf.txt:1: end");
+    assert_eq!(
+        bed.done("grep", json!({"pattern": "end$"})).await,
+        "crlf.txt:1: end"
+    );
 }
 
 #[tokio::test]
@@ -158,15 +253,24 @@ async fn binary_files_are_left_out_with_a_word() {
 async fn the_first_results_are_the_same_each_time() {
     let bed = Bed::new();
     for n in 0..300 {
-        bed.put(&format!("d{}/f{n:03}", n % 7), format!("MARK {n}\n").repeat(3));
+        bed.put(
+            &format!("d{}/f{n:03}", n % 7),
+            format!("MARK {n}\n").repeat(3),
+        );
     }
     let first = bed.done("grep", json!({"pattern": "MARK"})).await;
     assert_eq!(first.lines().count(), 101);
     assert!(first.starts_with("d0/f000:1: MARK 0\n"), "{first}");
-    let paths = bed.done("find", json!({"pattern": "f*", "limit": 20})).await;
+    let paths = bed
+        .done("find", json!({"pattern": "f*", "limit": 20}))
+        .await;
     assert_eq!(paths.lines().count(), 21);
     for _ in 0..10 {
         assert_eq!(bed.done("grep", json!({"pattern": "MARK"})).await, first);
-        assert_eq!(bed.done("find", json!({"pattern": "f*", "limit": 20})).await, paths);
+        assert_eq!(
+            bed.done("find", json!({"pattern": "f*", "limit": 20}))
+                .await,
+            paths
+        );
     }
 }

@@ -2,7 +2,7 @@ use harness_core::{Execution, Replay};
 use harness_tools::{Workspace, default_tools};
 use serde_json::json;
 
-/// What the seven tools may cost in every request, as OpenAI function tools in compact JSON.
+/// What the seven tools may cost in every request, as function tools of `OpenAI`'s chat API in compact JSON.
 const BUDGET: usize = 3_900;
 
 #[test]
@@ -34,7 +34,13 @@ fn the_specs() {
 fn what_may_run_beside_others_and_again() {
     let kinds: Vec<_> = default_tools(&Workspace::new("/ws"))
         .iter()
-        .map(|tool| (tool.spec().name.clone(), tool.spec().execution, tool.spec().replay))
+        .map(|tool| {
+            (
+                tool.spec().name.clone(),
+                tool.spec().execution,
+                tool.spec().replay,
+            )
+        })
         .collect();
     let reads = (Execution::Parallel, Replay::Safe);
     let acts = (Execution::Sequential, Replay::Never);
@@ -47,7 +53,9 @@ fn what_may_run_beside_others_and_again() {
         ("find", reads),
         ("ls", reads),
     ];
-    let expected: Vec<_> =
-        expected.iter().map(|(name, kind)| ((*name).to_owned(), kind.0, kind.1)).collect();
+    let expected: Vec<_> = expected
+        .iter()
+        .map(|(name, kind)| ((*name).to_owned(), kind.0, kind.1))
+        .collect();
     assert_eq!(kinds, expected);
 }

@@ -1,0 +1,23 @@
+//! The real binary, as people and scripts use it: in folders of its own, with an environment of its own,
+//! against a service on this machine that plays its part over a real socket.
+#![cfg(test)]
+
+mod bad_input;
+mod bad_service;
+mod config;
+mod demo;
+mod doctor;
+mod help;
+mod input;
+mod keys;
+mod limits;
+mod model_choice;
+mod program;
+mod prompt;
+mod runs;
+mod scripted;
+mod server;
+mod signals;
+mod terminal;
+mod tools;
+mod wire;
