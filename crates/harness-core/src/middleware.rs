@@ -76,6 +76,14 @@ pub enum FailurePolicy {
 /// Onion hooks get a `next`, which is used up by running it: to run it twice, for a retry or a
 /// fallback, clone it before.
 ///
+/// A hook that waits for something of its own, such as a person's approval, must watch
+/// [`RunContext::cancellation`]: the loop ends models and tools when a run is cancelled, and cannot end
+/// a hook without losing what is inside it.
+///
+/// A panic in a fold, in `after_turn` or around calls is a failure of that hook or of those calls; one
+/// in `on_event` is told of and changes nothing. A panic in a model, or around one or around the run,
+/// goes to whoever polls the run.
+///
 /// ```
 /// use std::sync::Arc;
 /// use harness_core::{Middleware, Model, ModelRequest, ModelResult, NextModel, RunContext, async_trait};
@@ -125,7 +133,8 @@ pub trait Middleware: Send + Sync + 'static {
         HookSet::all()
     }
 
-    /// What happens when a hook fails.
+    /// What happens when a fold or `after_turn` fails or panics, or when `on_context` gives a
+    /// conversation that breaks a rule of [`protocol`](crate::protocol).
     fn on_failure(&self) -> FailurePolicy {
         FailurePolicy::FailClosed
     }
@@ -206,7 +215,7 @@ pub trait Middleware: Send + Sync + 'static {
         Ok(TurnDecision::default())
     }
 
-    /// Sees every event. Cannot change anything, and should return at once.
+    /// Sees every event. Cannot change anything, should return at once, and must not emit events.
     fn on_event(&self, cx: &RunContext, event: &Event) {}
 }
 

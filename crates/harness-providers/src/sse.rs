@@ -111,6 +111,10 @@ impl Decoder {
         chunk: &[u8],
         mut sink: impl FnMut(Event<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
+        // An empty chunk says nothing, not even what follows a CR.
+        if chunk.is_empty() {
+            return Ok(());
+        }
         let mut rest = chunk;
         if mem::take(&mut self.after_cr)
             && let Some((b'\n', after)) = rest.split_first()

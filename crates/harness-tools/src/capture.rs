@@ -135,7 +135,8 @@ impl Capture {
         }
         if fits < text.len() {
             self.file_room = 0;
-            self.file_problem.get_or_insert_with(|| "it holds only the beginning".to_owned());
+            self.file_problem
+                .get_or_insert_with(|| "it holds only the beginning".to_owned());
         }
     }
 

@@ -1,13 +1,15 @@
 //! Running one command to its end, whatever end that is.
 
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::process::Stdio;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use harness_core::CancellationToken;
 use rustix::process::{Pid, Signal};
-use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::Child;
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio::process::{Child, ChildStderr, ChildStdout};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::capture::{Capture, Captured, Source};
@@ -18,6 +20,9 @@ use crate::shell::{ShellOptions, VARIABLES};
 
 /// How much is read from a pipe at once.
 const PIECE_BYTES: usize = 64 * 1024;
+
+/// How many pieces of stdout are taken before stderr comes first.
+const MAX_IN_A_ROW: usize = 8;
 
 /// How often it is told how a command gets on.
 const PREVIEW_EVERY: Duration = Duration::from_millis(250);
@@ -91,6 +96,7 @@ pub async fn run_command(
     tokio::pin!(timeout);
     let mut phase = Phase::Running;
     let mut status = None;
+    let mut in_a_row = 0;
     let mut preview: Option<Instant> = None;
     let mut next_preview = Instant::now() + PREVIEW_EVERY;
     loop {
@@ -140,8 +146,8 @@ pub async fn run_command(
                 on_output(capture.preview());
                 continue;
             }
-            piece = out.next(), if out.open() => piece,
-            piece = err.next(), if err.open() => piece,
+            piece = next_piece(&mut out, &mut err, in_a_row < MAX_IN_A_ROW),
+                if out.open() || err.open() => piece,
         };
         let Some((source, bytes)) = piece else {
             continue;
@@ -149,16 +155,26 @@ pub async fn run_command(
         let buffer;
         (capture, buffer) = push(capture, source, bytes).await?;
         match source {
-            Source::Stdout => out.buffer = buffer,
-            Source::Stderr => err.buffer = buffer,
+            Source::Stdout => {
+                out.buffer = buffer;
+                in_a_row += 1;
+            }
+            Source::Stderr => {
+                err.buffer = buffer;
+                in_a_row = 0;
+            }
+        }
+        if in_a_row > MAX_IN_A_ROW {
+            in_a_row = 0;
         }
         preview.get_or_insert(next_preview);
         if let Phase::Exited { quiet_at, leave_at } = &mut phase {
             *quiet_at = (Instant::now() + limits.bash_silence).min(*leave_at);
         }
     }
-    drop((out, err));
     let ended_background = end(phase, leader, limits).await;
+    // Only now: a process that writes to a closed pipe ends by itself, and would not be counted.
+    drop((out, err));
     if status.is_none() {
         // Everything was killed; a shell that cannot be waited for is stuck in the kernel.
         let wait = tokio::time::timeout(limits.bash_linger, child.wait());
@@ -285,17 +301,49 @@ impl<R: AsyncRead + Unpin> Pipe<R> {
         self.reader.is_some()
     }
 
-    /// The next bytes; `None` at the end. Dropped before it is done, it has read nothing.
-    async fn next(&mut self) -> Option<(Source, Vec<u8>)> {
-        let reader = self.reader.as_mut()?;
-        self.buffer.clear();
-        self.buffer.reserve(PIECE_BYTES);
-        if let Ok(1..) = reader.read_buf(&mut self.buffer).await {
-            return Some((self.source, std::mem::take(&mut self.buffer)));
+    /// The next bytes; `None` at the end, and nothing more after that.
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<(Source, Vec<u8>)>> {
+        let Some(reader) = self.reader.as_mut() else {
+            return Poll::Pending;
+        };
+        self.buffer.resize(PIECE_BYTES, 0);
+        let mut space = ReadBuf::new(&mut self.buffer);
+        match Pin::new(reader).poll_read(cx, &mut space) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Ok(())) if !space.filled().is_empty() => {
+                let filled = space.filled().len();
+                self.buffer.truncate(filled);
+                Poll::Ready(Some((self.source, std::mem::take(&mut self.buffer))))
+            }
+            Poll::Ready(_) => {
+                self.reader = None;
+                Poll::Ready(None)
+            }
         }
-        self.reader = None;
-        None
     }
+}
+
+/// The next bytes of either stream. When both have some, nobody can tell which came first; then
+/// `stdout_first` decides.
+async fn next_piece(
+    out: &mut Pipe<ChildStdout>,
+    err: &mut Pipe<ChildStderr>,
+    stdout_first: bool,
+) -> Option<(Source, Vec<u8>)> {
+    std::future::poll_fn(|cx| {
+        if stdout_first && let Poll::Ready(piece) = out.poll_next(cx) {
+            return Poll::Ready(piece);
+        }
+        if let Poll::Ready(piece) = err.poll_next(cx) {
+            return Poll::Ready(piece);
+        }
+        if stdout_first {
+            Poll::Pending
+        } else {
+            out.poll_next(cx)
+        }
+    })
+    .await
 }
 
 /// Takes a piece of output: at once while it is little, on a thread for blocking work when there is

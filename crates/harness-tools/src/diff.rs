@@ -129,11 +129,12 @@ fn line_end(bytes: &[u8], at: usize) -> usize {
 }
 
 fn write_hunk(diff: &mut Diff, old: &str, new: &str, hunk: &Hunk, max_bytes: usize) {
-    let lines = |text: &'_ str, bytes: &Range<usize>| -> Vec<String> {
-        let body = text.get(bytes.clone()).unwrap_or_default();
-        body.split_inclusive('\n').map(str::to_owned).collect()
-    };
-    let (old_lines, new_lines) = (lines(old, &hunk.old_bytes), lines(new, &hunk.new_bytes));
+    let (old_text, new_text) = (
+        old.get(hunk.old_bytes.clone()).unwrap_or_default(),
+        new.get(hunk.new_bytes.clone()).unwrap_or_default(),
+    );
+    let old_lines: Vec<&str> = old_text.split_inclusive('\n').collect();
+    let new_lines: Vec<&str> = new_text.split_inclusive('\n').collect();
     let ops = if old_lines.len() + new_lines.len() <= MAX_COMPARED {
         capture_diff_slices(Algorithm::Myers, &old_lines, &new_lines)
     } else {
@@ -172,7 +173,7 @@ fn write_hunk(diff: &mut Diff, old: &str, new: &str, hunk: &Hunk, max_bytes: usi
     }
 }
 
-fn write_lines(out: &mut String, mark: char, lines: &[String], range: Range<usize>, max: usize) {
+fn write_lines(out: &mut String, mark: char, lines: &[&str], range: Range<usize>, max: usize) {
     let count = range.len();
     for (index, line) in lines.iter().skip(range.start).take(count).enumerate() {
         if out.len() >= max {

@@ -116,7 +116,7 @@ pub fn find_paths(
         ));
     }
     if found.is_empty()
-        && let Some(path) = walk.left_out(|entry| is_match(entry).is_some())
+        && let Some(path) = walk.left_out(|entry| is_match(entry).is_some(), true)
     {
         notices.push(format!(
             "Ignored files were left out; `{}` matches. Name its folder in `path` to search there.",

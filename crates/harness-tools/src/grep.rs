@@ -127,7 +127,7 @@ pub fn search_files(
         }
         stop.check()?;
         if found.is_empty()
-            && let Some(path) = walk.left_out(wanted)
+            && let Some(path) = walk.left_out(wanted, false)
         {
             notices.push(format!(
                 "Ignored files were left out, such as `{}`. Name a file or folder in `path` to \

@@ -132,8 +132,13 @@ impl Walk<'_> {
     }
 
     /// Whether the ignore files leave out a file or folder that `wanted` says yes to; one such, below
-    /// the folder. The look is bounded.
-    pub(crate) fn left_out(&self, wanted: impl Fn(&DirEntry) -> bool + Sync) -> Option<PathBuf> {
+    /// the folder. `all_unwanted` says that `wanted` says no to everything that is not left out. The
+    /// look is bounded.
+    pub(crate) fn left_out(
+        &self,
+        wanted: impl Fn(&DirEntry) -> bool + Sync,
+        all_unwanted: bool,
+    ) -> Option<PathBuf> {
         let seen = Mutex::new(std::collections::HashSet::new());
         let lock = || {
             seen.lock()
@@ -143,10 +148,12 @@ impl Walk<'_> {
             max_entries: MAX_SECOND_LOOK,
             ..*self
         };
-        bounded.visit(|entry| {
-            lock().insert(entry.path().to_owned());
-            Next::On
-        });
+        if !all_unwanted {
+            bounded.visit(|entry| {
+                lock().insert(entry.path().to_owned());
+                Next::On
+            });
+        }
         let found: Mutex<Option<PathBuf>> = Mutex::new(None);
         bounded.visit_with(&self.builder(false), &|entry: &DirEntry| {
             let mut found = found
@@ -155,7 +162,7 @@ impl Walk<'_> {
             if found.as_deref().is_some_and(|found| found <= entry.path()) {
                 return Next::Skip;
             }
-            if !lock().contains(entry.path()) && wanted(entry) {
+            if wanted(entry) && !lock().contains(entry.path()) {
                 *found = Some(entry.path().to_owned());
             }
             Next::On

@@ -375,3 +375,28 @@ fn what_is_shown_and_what_is_kept() {
         "user: go"
     );
 }
+
+/// Asks twice at a time and takes the first answer; both requests are on record, under names of
+/// their own.
+#[test]
+fn hedging() {
+    let hedge = from_fn::on_model_call("hedge", |cx, request, next| {
+        Box::pin(async move {
+            let first = next.clone().run(cx, request.clone());
+            let (first, second) = futures::join!(first, next.run(cx, request));
+            first.or(second)
+        })
+    });
+    let journal = Arc::new(harness_core::MemoryJournal::new());
+    let model = scripted([Reply::busy(), Reply::text("second")]);
+    let config = builder(&model)
+        .journal(Arc::clone(&journal) as _)
+        .middleware(hedge)
+        .build()
+        .unwrap();
+    assert_eq!(ran(&config, "go").outcome.answer(), "second");
+    let steps = journal.steps();
+    let asked = steps.iter().filter(|step| step.name.contains("/model"));
+    let names: Vec<&str> = asked.map(|step| step.name.as_str()).collect();
+    assert_eq!(names, ["t1/a1/model0", "t1/a1/model1"]);
+}

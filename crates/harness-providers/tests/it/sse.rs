@@ -82,6 +82,13 @@ fn prov_03_event_stream_rules() {
 }
 
 #[test]
+fn an_empty_chunk_between_cr_and_lf_is_no_line() {
+    let chunks: [&[u8]; 4] = [b"data: a\r", b"", b"\ndata: b\r\n", b"\r\n"];
+    let expected = (vec![(String::new(), "a\nb".to_owned())], None);
+    assert_eq!(decode(Decoder::new(), chunks), expected);
+}
+
+#[test]
 fn what_is_not_utf8_is_an_error_after_what_came_before() {
     let stream = b"data: a\n\ndata: \xff\n\ndata: b\n\n";
     let expected = (
