@@ -247,18 +247,18 @@ impl ToolCall {
     }
 }
 
-/// Why a model stopped.
+/// Why a model stopped. As JSON, its word: `"end_turn"`, or whatever the provider wrote.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(from = "String", into = "String")]
 #[non_exhaustive]
 pub enum StopReason {
-    /// It had said what it wanted to say.
+    /// It had said what it wanted to say: `end_turn`.
     EndTurn,
-    /// It waits for the results of its calls.
+    /// It waits for the results of its calls: `tool_calls`.
     ToolCalls,
-    /// The output cap cut it off.
+    /// The output cap cut it off: `length`.
     Length,
-    /// The provider's filter cut it off, or the model refused.
+    /// The provider's filter cut it off, or the model refused: `content_filter`.
     ContentFilter,
     /// A word that this crate does not know, kept as the provider wrote it.
     Other(String),
@@ -273,6 +273,27 @@ impl std::fmt::Display for StopReason {
             Self::ContentFilter => "content_filter",
             Self::Other(word) => word,
         })
+    }
+}
+
+impl From<String> for StopReason {
+    fn from(word: String) -> Self {
+        match word.as_str() {
+            "end_turn" => Self::EndTurn,
+            "tool_calls" => Self::ToolCalls,
+            "length" => Self::Length,
+            "content_filter" => Self::ContentFilter,
+            _ => Self::Other(word),
+        }
+    }
+}
+
+impl From<StopReason> for String {
+    fn from(stop: StopReason) -> Self {
+        match stop {
+            StopReason::Other(word) => word,
+            known => known.to_string(),
+        }
     }
 }
 
