@@ -3,6 +3,8 @@
 //! When the model fails in a way that may pass, it asks a second one. Two scripts stand in for the
 //! models: the first is always overloaded.
 
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+
 use std::sync::Arc;
 
 use harness_agent::AgentHarness;
@@ -51,7 +53,9 @@ const BACKUP: &str = r#"{ "turns": [{ "text": "The second model answers." }] }"#
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let agent = AgentHarness::builder()
         .model(Scripted::from_json(OVERLOADED)?)
-        .middleware(Fallback { backup: Arc::new(Scripted::from_json(BACKUP)?) })
+        .middleware(Fallback {
+            backup: Arc::new(Scripted::from_json(BACKUP)?),
+        })
         .build()?;
     let outcome = agent.prompt("Is anybody there?").outcome().await?;
     println!("{}", outcome.answer());

@@ -3,13 +3,13 @@
 //! The doc comments of the arguments are what the model reads. A script stands in for the model, so
 //! that the example runs anywhere.
 
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+
 use std::borrow::Cow;
 use std::path::PathBuf;
 
 use harness_agent::AgentHarness;
-use harness_agent::core::{
-    Event, Replay, Tool, ToolContext, ToolError, ToolOutput, async_trait,
-};
+use harness_agent::core::{Event, Replay, Tool, ToolContext, ToolError, ToolOutput, async_trait};
 use harness_providers::Scripted;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -54,11 +54,16 @@ const SCRIPT: &str = r#"{ "turns": [
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let agent = AgentHarness::builder()
         .model(Scripted::from_json(SCRIPT)?)
-        .tool(LineCounter { project: env!("CARGO_MANIFEST_DIR").into() })
+        .tool(LineCounter {
+            project: env!("CARGO_MANIFEST_DIR").into(),
+        })
         .build()?;
     let mut run = agent.prompt("How long is Cargo.toml?");
     while let Some(event) = run.next().await {
-        if let Event::ToolStart { name, arguments, .. } = &event {
+        if let Event::ToolStart {
+            name, arguments, ..
+        } = &event
+        {
             println!("calls {name} with {arguments}");
         }
     }

@@ -2,6 +2,8 @@
 //!
 //! The second argument is the address of an OpenAI-compatible server; by default, that of Ollama.
 
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+
 use harness_agent::core::Event;
 use harness_agent::{AgentHarness, Workspace, default_tools};
 use harness_providers::OpenAi;
@@ -9,8 +11,12 @@ use harness_providers::OpenAi;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
-    let task = arguments.next().unwrap_or_else(|| "What is in this folder?".to_owned());
-    let address = arguments.next().unwrap_or_else(|| "http://127.0.0.1:11434".to_owned());
+    let task = arguments
+        .next()
+        .unwrap_or_else(|| "What is in this folder?".to_owned());
+    let address = arguments
+        .next()
+        .unwrap_or_else(|| "http://127.0.0.1:11434".to_owned());
 
     let agent = AgentHarness::builder()
         .model(OpenAi::chat("qwen3", "").base_url(address))
@@ -24,6 +30,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     let outcome = run.outcome().await?;
-    println!("\n{} turns, {} tokens", outcome.turns, outcome.usage.total());
+    println!(
+        "\n{} turns, {} tokens",
+        outcome.turns,
+        outcome.usage.total()
+    );
     Ok(())
 }

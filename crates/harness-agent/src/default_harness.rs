@@ -74,7 +74,9 @@ pub fn default_harness(options: DefaultOptions) -> Result<AgentHarness, Error> {
                     ))));
                 }
             }
-            all.into_iter().filter(|tool| names.contains(&tool.spec().name)).collect()
+            all.into_iter()
+                .filter(|tool| names.contains(&tool.spec().name))
+                .collect()
         }
     };
     let mut builder = AgentHarness::builder()

@@ -61,7 +61,13 @@ impl AgentHarness {
     pub(crate) fn from_parts(parts: Parts) -> Result<Self, Error> {
         let model = parts.model.clone().ok_or(Error::NoModel)?;
         let config = assemble(&parts, &model, &LoopContext::default())?;
-        Ok(Self { inner: Arc::new(Inner { parts, model, config }) })
+        Ok(Self {
+            inner: Arc::new(Inner {
+                parts,
+                model,
+                config,
+            }),
+        })
     }
 
     /// Puts a loop's configuration together: model, tools, system prompt, middlewares, bounds.
@@ -171,11 +177,13 @@ fn assemble(
 
 /// The built-in middlewares, in the order in which their sections follow one another.
 fn built_in() -> Vec<Arc<dyn Middleware>> {
-    vec![Arc::new(WorkspaceMiddleware)]
+    vec![Arc::new(WorkspaceMiddleware::default())]
 }
 
 impl std::fmt::Debug for AgentHarness {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AgentHarness").field("config", &self.inner.config).finish_non_exhaustive()
+        f.debug_struct("AgentHarness")
+            .field("config", &self.inner.config)
+            .finish_non_exhaustive()
     }
 }

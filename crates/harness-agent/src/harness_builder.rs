@@ -165,7 +165,10 @@ impl AgentHarnessBuilder {
 impl std::fmt::Debug for AgentHarnessBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AgentHarnessBuilder")
-            .field("model", &self.parts.model.as_ref().map(|model| &model.info().id))
+            .field(
+                "model",
+                &self.parts.model.as_ref().map(|model| &model.info().id),
+            )
             .field("tools", &self.parts.tools)
             .finish_non_exhaustive()
     }

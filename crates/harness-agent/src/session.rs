@@ -29,8 +29,17 @@ pub struct AgentSession {
 impl AgentSession {
     pub(crate) fn new(harness: AgentHarness) -> Self {
         let config = harness.loop_config().clone();
-        let caller = Caller { working_dir: harness.working_dir().cloned(), ..Caller::default() };
-        Self { harness, config, caller, history: Vec::new(), undelivered: Vec::new() }
+        let caller = Caller {
+            working_dir: harness.working_dir().cloned(),
+            ..Caller::default()
+        };
+        Self {
+            harness,
+            config,
+            caller,
+            history: Vec::new(),
+            undelivered: Vec::new(),
+        }
     }
 
     /// Sets who asks, and from where.
@@ -90,10 +99,20 @@ impl AgentSession {
     ) -> SessionRun<'_> {
         let mut all = self.undelivered.clone();
         all.extend(messages);
-        let input = RunInput { history: self.history.clone(), messages: all };
-        let options = RunOptions { caller: self.caller.clone(), cancellation, journal: None };
+        let input = RunInput {
+            history: self.history.clone(),
+            messages: all,
+        };
+        let options = RunOptions {
+            caller: self.caller.clone(),
+            cancellation,
+            journal: None,
+        };
         let handle = harness_core::run_with(&self.config, input, options);
-        SessionRun { session: self, handle }
+        SessionRun {
+            session: self,
+            handle,
+        }
     }
 }
 

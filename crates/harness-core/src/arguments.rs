@@ -36,8 +36,9 @@ pub(crate) fn schema_of<T: JsonSchema>() -> Value {
     schema
 }
 
-/// Leaves out what costs tokens and says nothing: the formats of Rust's integers, and `null` beside
-/// the type of an optional parameter (leaving it out says the same).
+/// Leaves out what costs tokens and says nothing: the formats of Rust's integers, `null` beside the
+/// type of an optional parameter (leaving it out says the same), and the line breaks that a doc
+/// comment has in the middle of a sentence.
 fn simplify(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
@@ -64,6 +65,9 @@ fn simplify(schema: &mut Value) {
             if rust_format {
                 object.remove("format");
             }
+            if let Some(Value::String(text)) = object.get_mut("description") {
+                *text = unwrapped(text);
+            }
             if let Some(Value::Array(types)) = object.get_mut("type") {
                 types.retain(|name| name != "null");
                 if let [only] = types.as_slice() {
@@ -78,6 +82,24 @@ fn simplify(schema: &mut Value) {
         Value::Array(items) => items.iter_mut().for_each(simplify),
         _ => {}
     }
+}
+
+/// Joins the lines of each paragraph. Lists and indented lines keep theirs.
+fn unwrapped(text: &str) -> String {
+    let mut joined = String::with_capacity(text.len());
+    for line in text.lines() {
+        let starts_anew = line.is_empty()
+            || line.starts_with([' ', '-', '*', '#', '|', '`'])
+            || line.starts_with(|c: char| c.is_ascii_digit());
+        if joined.is_empty() {
+        } else if starts_anew || joined.ends_with('\n') {
+            joined.push('\n');
+        } else {
+            joined.push(' ');
+        }
+        joined.push_str(line);
+    }
+    joined
 }
 
 /// Takes the description off the top of a schema: it describes the tool.

@@ -40,8 +40,6 @@
 //! **Nothing is read from the environment**, and nothing at all before the first request; certificates
 //! only for `https`. Keys show up in no text that comes from here.
 
-#![expect(clippy::doc_markdown, reason = "names of companies are not code")]
-
 mod address;
 mod api;
 mod body;

@@ -18,7 +18,10 @@ fn scripted(replies: impl IntoIterator<Item = Reply>) -> Arc<ScriptedModel> {
 
 #[test]
 fn an_agent_needs_a_model() {
-    assert!(matches!(AgentHarness::builder().build(), Err(Error::NoModel)));
+    assert!(matches!(
+        AgentHarness::builder().build(),
+        Err(Error::NoModel)
+    ));
 }
 
 #[test]
@@ -50,14 +53,22 @@ async fn the_users_middleware_sees_the_bare_prompt_and_the_folder_follows() {
     let system = model.requests()[0].system.clone().unwrap();
     let order: Vec<usize> = ["Base.", "Appended.", "Mine.", "/srv/project"]
         .into_iter()
-        .map(|part| system.find(part).unwrap_or_else(|| panic!("{part} is not in {system}")))
+        .map(|part| {
+            system
+                .find(part)
+                .unwrap_or_else(|| panic!("{part} is not in {system}"))
+        })
         .collect();
     assert!(order.is_sorted(), "{system}");
 }
 
 #[tokio::test]
 async fn the_prompt_has_the_same_bytes_on_each_turn() {
-    let model = scripted([Reply::call("1", "ls", "{}"), Reply::call("2", "ls", "{}"), Reply::text("Done.")]);
+    let model = scripted([
+        Reply::call("1", "ls", "{}"),
+        Reply::call("2", "ls", "{}"),
+        Reply::text("Done."),
+    ]);
     let folder = tempfile::tempdir().unwrap();
     let options = DefaultOptions::new(model.clone(), Workspace::new(folder.path()));
     let agent = default_harness(options).unwrap();
@@ -78,9 +89,15 @@ async fn a_run_may_have_a_folder_of_its_own() {
         .working_dir("/srv/usual")
         .build()
         .unwrap();
-    let caller = Caller { working_dir: Some("/srv/other".into()), ..Caller::default() };
+    let caller = Caller {
+        working_dir: Some("/srv/other".into()),
+        ..Caller::default()
+    };
     let text = agent.system_prompt(caller).await.unwrap().text();
-    assert!(text.contains("/srv/other") && !text.contains("/srv/usual"), "{text}");
+    assert!(
+        text.contains("/srv/other") && !text.contains("/srv/usual"),
+        "{text}"
+    );
     let text = agent.system_prompt(Caller::default()).await.unwrap().text();
     assert!(text.contains("/srv/usual"), "{text}");
 }
@@ -116,12 +133,25 @@ async fn the_default_agent_offers_seven_tools_and_runs_them() {
     ]);
     let options = DefaultOptions::new(model.clone(), Workspace::new(folder.path()));
     let agent = default_harness(options).unwrap();
-    let names: Vec<String> =
-        agent.loop_config().tools().iter().map(|tool| tool.spec().name.clone()).collect();
-    assert_eq!(names, ["read", "write", "edit", "bash", "grep", "find", "ls"]);
-    let outcome = agent.prompt("What does a.txt say?").outcome().await.unwrap();
+    let names: Vec<String> = agent
+        .loop_config()
+        .tools()
+        .iter()
+        .map(|tool| tool.spec().name.clone())
+        .collect();
+    assert_eq!(
+        names,
+        ["read", "write", "edit", "bash", "grep", "find", "ls"]
+    );
+    let outcome = agent
+        .prompt("What does a.txt say?")
+        .outcome()
+        .await
+        .unwrap();
     assert_eq!(outcome.answer(), "It says alpha.");
-    let Message::ToolResults(results) = &*outcome.history[2] else { panic!("no results") };
+    let Message::ToolResults(results) = &*outcome.history[2] else {
+        panic!("no results")
+    };
     assert!(results.results[0].outcome.shown_text().contains("alpha"));
     assert!(results.results[1].outcome.shown_text().contains("a.txt"));
 }
@@ -130,7 +160,12 @@ async fn the_default_agent_offers_seven_tools_and_runs_them() {
 fn a_tool_that_is_not_there_is_named() {
     let mut options = DefaultOptions::new(scripted([]), Workspace::new("."));
     options.tools = Some(vec!["read".to_owned(), "fly".to_owned()]);
-    assert!(default_harness(options).unwrap_err().to_string().contains("`fly`"));
+    assert!(
+        default_harness(options)
+            .unwrap_err()
+            .to_string()
+            .contains("`fly`")
+    );
 }
 
 #[tokio::test]
@@ -155,25 +190,45 @@ async fn a_call_by_hand_passes_the_middlewares() {
     let call = |name: &'static str, arguments: &'static str| {
         agent.call_tool(Caller::default(), name, arguments, CancellationToken::new())
     };
-    assert!(matches!(call("ls", "{}").await.unwrap(), ToolOutcome::Done(_)));
+    assert!(matches!(
+        call("ls", "{}").await.unwrap(),
+        ToolOutcome::Done(_)
+    ));
     assert!(matches!(
         call("bash", r#"{"command":"true"}"#).await.unwrap(),
         ToolOutcome::Denied { .. }
     ));
-    assert!(matches!(call("ls", "not json").await.unwrap(), ToolOutcome::Failed(_)));
-    assert!(matches!(call("fly", "{}").await.unwrap(), ToolOutcome::Failed(_)));
-    assert_eq!(recorder.log().iter().filter(|line| *line == "mine:tool_call>").count(), 4);
+    assert!(matches!(
+        call("ls", "not json").await.unwrap(),
+        ToolOutcome::Failed(_)
+    ));
+    assert!(matches!(
+        call("fly", "{}").await.unwrap(),
+        ToolOutcome::Failed(_)
+    ));
+    assert_eq!(
+        recorder
+            .log()
+            .iter()
+            .filter(|line| *line == "mine:tool_call>")
+            .count(),
+        4
+    );
 }
 
 #[tokio::test]
 async fn the_built_in_middlewares_say_honestly_what_they_implement() {
-    assert_hooks_honest(WorkspaceMiddleware).await;
+    assert_hooks_honest(WorkspaceMiddleware::default()).await;
 }
 
 /// PROMPT-14: nothing of a template is left in what a model is sent.
 #[tokio::test]
 async fn prompt_14_no_placeholder_is_left() {
     let options = DefaultOptions::new(scripted([]), Workspace::new("/srv/project"));
-    let text = default_harness(options).unwrap().system_prompt(Caller::default()).await.unwrap();
+    let text = default_harness(options)
+        .unwrap()
+        .system_prompt(Caller::default())
+        .await
+        .unwrap();
     assert!(!text.text().contains(['{', '}']), "{}", text.text());
 }

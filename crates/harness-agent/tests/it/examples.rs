@@ -9,8 +9,14 @@ fn output(example: &str) -> String {
         folder.pop();
     }
     folder.pop();
-    let output = Command::new(folder.join("examples").join(example)).output().unwrap();
-    assert!(output.status.success(), "{example}: {}", String::from_utf8_lossy(&output.stderr));
+    let output = Command::new(folder.join("examples").join(example))
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{example}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -19,7 +25,10 @@ fn own_tool() {
     let printed = output("own_tool");
     let lines = include_str!("../../Cargo.toml").lines().count();
     assert!(printed.contains("calls count_lines"), "{printed}");
-    assert!(printed.contains(&format!("Cargo.toml has {lines} lines.")), "{printed}");
+    assert!(
+        printed.contains(&format!("Cargo.toml has {lines} lines.")),
+        "{printed}"
+    );
 }
 
 #[test]

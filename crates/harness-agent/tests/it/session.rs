@@ -9,12 +9,17 @@ use harness_agent::core::{
 };
 
 fn agent(model: &Arc<ScriptedModel>) -> harness_agent::AgentHarnessBuilder {
-    AgentHarness::builder().shared_model(model.clone()).clock(Arc::new(ManualClock::new()))
+    AgentHarness::builder()
+        .shared_model(model.clone())
+        .clock(Arc::new(ManualClock::new()))
 }
 
 #[tokio::test]
 async fn a_conversation_goes_on() {
-    let model = Arc::new(ScriptedModel::new([Reply::text("Hello."), Reply::text("Ada.")]));
+    let model = Arc::new(ScriptedModel::new([
+        Reply::text("Hello."),
+        Reply::text("Ada."),
+    ]));
     let mut session = agent(&model).build().unwrap().session();
     session.prompt("I am Ada.").outcome().await.unwrap();
     let outcome = session.prompt("Who am I?").outcome().await.unwrap();
@@ -27,10 +32,19 @@ async fn a_conversation_goes_on() {
 #[tokio::test]
 async fn a_failed_run_is_gone_on_from() {
     let message = "no".to_owned();
-    let refused = ModelError::InvalidRequest { status: Some(400), message };
-    let model =
-        Arc::new(ScriptedModel::new([Reply::error(refused), Reply::text("Here I am again.")]));
-    let mut session = agent(&model).retry(RetryPolicy::never()).build().unwrap().session();
+    let refused = ModelError::InvalidRequest {
+        status: Some(400),
+        message,
+    };
+    let model = Arc::new(ScriptedModel::new([
+        Reply::error(refused),
+        Reply::text("Here I am again."),
+    ]));
+    let mut session = agent(&model)
+        .retry(RetryPolicy::never())
+        .build()
+        .unwrap()
+        .session();
     assert!(session.prompt("Hello?").outcome().await.is_err());
     assert_eq!(session.history().len(), 1);
     let outcome = session.go_on().outcome().await.unwrap();
@@ -49,7 +63,10 @@ async fn a_run_at_its_limit_is_gone_on_from() {
     let mut session = agent(&model).limits(limits).build().unwrap().session();
     let outcome = session.prompt("Go.").outcome().await.unwrap();
     assert!(matches!(outcome.status, RunStatus::Limit(_)));
-    assert_eq!(session.go_on().outcome().await.unwrap().answer(), "Then not.");
+    assert_eq!(
+        session.go_on().outcome().await.unwrap().answer(),
+        "Then not."
+    );
     assert!(protocol::check_messages(&session.history()[..3]).is_ok());
 }
 
@@ -73,7 +90,10 @@ async fn loop_29_an_undelivered_message_is_delivered_by_the_next_run() {
 
 #[tokio::test]
 async fn a_run_that_is_dropped_leaves_the_conversation_as_it_was() {
-    let model = Arc::new(ScriptedModel::new([Reply::text("Hello."), Reply::text("Again.")]));
+    let model = Arc::new(ScriptedModel::new([
+        Reply::text("Hello."),
+        Reply::text("Again."),
+    ]));
     let mut session = agent(&model).build().unwrap().session();
     let mut run = session.prompt("Hello.");
     run.next().await;

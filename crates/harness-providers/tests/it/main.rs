@@ -8,7 +8,6 @@
     clippy::panic,
     reason = "what a test sets up must be there"
 )]
-#![expect(clippy::doc_markdown, reason = "names of companies are not code")]
 
 mod bodies;
 mod chat;
