@@ -19,7 +19,7 @@ struct Fallback {
 
 #[async_trait]
 impl Middleware for Fallback {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "fallback"
     }
 
