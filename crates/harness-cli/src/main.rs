@@ -65,7 +65,15 @@ fn start(arguments: Arguments) -> Result<ExitCode, Failure> {
         .map_err(|error| Failure::failed(format!("the runtime cannot be started: {error}")))?;
     let code = runtime.block_on(async {
         match arguments.command {
-            Command::Run(arguments) => run_command::run(*arguments).await,
+            // As a task, not as the runtime's root: the root is polled between two looks at the
+            // system's events, a task in turn with those of the HTTP client that it works with.
+            Command::Run(arguments) => match tokio::spawn(run_command::run(*arguments)).await {
+                Ok(code) => code,
+                Err(error) => match error.try_into_panic() {
+                    Ok(panic) => std::panic::resume_unwind(panic),
+                    Err(error) => Err(Failure::failed(error.to_string())),
+                },
+            },
             Command::Prompt {
                 command: PromptCommand::Show(arguments),
             } => prompt_command::show(arguments).await,

@@ -1,5 +1,6 @@
 //! What a person sees while a run goes: a line for each call, on a terminal only.
 
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 
 use harness_core::{Event, ToolOutcome};
@@ -17,6 +18,8 @@ pub(crate) struct Progress {
     colour: bool,
     /// Whether the last line is one that will be written over.
     pending: bool,
+    /// What is shown of the calls that run, by id.
+    calls: BTreeMap<String, String>,
 }
 
 impl Progress {
@@ -27,6 +30,7 @@ impl Progress {
             terminal,
             colour: terminal && !environment.is_set("NO_COLOR"),
             pending: false,
+            calls: BTreeMap::new(),
         }
     }
 
@@ -56,12 +60,16 @@ impl Progress {
                 self.passing(&format!("turn {turn}: waiting for the model"));
             }
             Event::ToolStart {
-                name, arguments, ..
+                id,
+                name,
+                arguments,
             } => {
-                let shown = shown_arguments(arguments);
-                self.passing(&format!("{name} {}", excerpt(&shown, ARGUMENT_CHARS)));
+                let shown = excerpt(&shown_arguments(arguments), ARGUMENT_CHARS);
+                self.passing(&format!("{name} {shown}"));
+                self.calls.insert(id.clone(), shown);
             }
             Event::ToolEnd {
+                id,
                 name,
                 outcome,
                 elapsed,
@@ -71,17 +79,10 @@ impl Progress {
                     ToolOutcome::Done(_) => ("ok", "32"),
                     _ => ("failed", "31"),
                 };
-                let first = outcome.shown_text();
-                let first = first
-                    .lines()
-                    .find(|line| !line.trim().is_empty())
-                    .unwrap_or_default();
                 let mark = self.coloured(mark, code);
-                self.lasting(&format!(
-                    "{name}: {mark} ({} ms) {}",
-                    elapsed.as_millis(),
-                    excerpt(first, ARGUMENT_CHARS)
-                ));
+                let shown = self.calls.remove(id).unwrap_or_default();
+                let millis = elapsed.as_millis();
+                self.lasting(&format!("{name} {shown}: {mark} ({millis} ms)"));
             }
             Event::RunEnd(_) => self.clear(),
             _ => {}

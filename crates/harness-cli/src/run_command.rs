@@ -39,15 +39,7 @@ pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
     if let Some(note) = &input.note {
         stderr::note(note);
     }
-    for file in &setup.settings.files {
-        if file.state == crate::settings::FileState::Untrusted {
-            stderr::note(&format!(
-                "{} is not read: list its project under trusted_projects in your own configuration \
-                 to trust it",
-                file.path.display()
-            ));
-        }
-    }
+    note_untrusted(&setup);
     let cancel = CancellationToken::new();
     let signals = Signals::listen(&cancel)?;
     let (agent, demo) = setup.agent(&choice, &arguments.agent, limits(&arguments, &setup))?;
@@ -70,50 +62,75 @@ pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
     };
     let mut handle = agent.run(RunInput::prompt(input.text), options);
     let mut progress = Progress::new(&setup.environment);
-    let mut json = (arguments.output == Output::Json).then(JsonOutput::new);
+    let mut json = (arguments.output == Output::Json).then(JsonOutput::default);
+    let mut second = std::pin::pin!(signals.second());
     loop {
         // Events that are there already are written together; then the reader gets them.
-        let ready = json.as_ref().and_then(|_| handle.next().now_or_never());
+        let ready = match &json {
+            Some(json) if !json.is_full() => handle.next().now_or_never(),
+            _ => None,
+        };
         let event = if let Some(event) = ready {
             event
         } else {
-            if let Some(json) = &mut json
-                && let Err(error) = json.flush()
-            {
-                return unwritten(&error);
+            if let Some(json) = &mut json {
+                match json.flush(&signals).await {
+                    Some(Ok(())) => {}
+                    Some(Err(error)) => return unwritten(&error),
+                    None => break,
+                }
             }
             tokio::select! {
                 biased;
                 event = handle.next() => event,
-                () = signals.second() => break,
+                () = &mut second => break,
             }
         };
         let Some(event) = event else { break };
         progress.see(&event);
         if let Some(json) = &mut json
-            && let Err(error) = json.write(&event)
+            && let Err(error) = json.push(&event)
         {
             return unwritten(&error);
         }
     }
     if let Some(json) = &mut json
-        && let Err(error) = json.flush()
+        && let Some(Err(error)) = json.flush(&signals).await
     {
         return unwritten(&error);
     }
     progress.clear();
     if let Some((name, exit)) = signals.came() {
-        stderr::error(&Failure::failed(format!("the run was cancelled by {name}")));
         // After a second signal the run is dropped here, and its children with it.
         drop(handle);
+        let failure = Failure::failed(format!("the run was cancelled by {name}"));
+        signals.write(move || stderr::error(&failure)).await;
         return Ok(exit.into());
     }
     let outcome = match handle.outcome().await {
         Ok(outcome) => outcome,
         Err(error) => error.into_outcome(),
     };
-    let exit = tell(&outcome, &choice, json.is_none())?;
-    Ok(exit.into())
+    let text = json.is_none();
+    let told = signals.write(move || tell(&outcome, &choice, text)).await;
+    match (told, signals.came()) {
+        (Some(exit), _) => Ok(exit?.into()),
+        (None, Some((_, exit))) => Ok(exit.into()),
+        (None, None) => Ok(Exit::Failed.into()),
+    }
+}
+
+/// Tells which configuration files were passed over.
+fn note_untrusted(setup: &Setup) {
+    for file in &setup.settings.files {
+        if file.state == crate::settings::FileState::Untrusted {
+            stderr::note(&format!(
+                "{} is not read: list its project under trusted_projects in your own configuration \
+                 to trust it",
+                file.path.display()
+            ));
+        }
+    }
 }
 
 /// The end of a run whose events cannot be written.

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use harness_core::ThinkingLevel;
+use harness_core::{Prices, ThinkingLevel};
 use harness_providers::Api;
 
 use crate::arguments::{AgentArguments, ModelArguments, duration, turns};
@@ -133,6 +133,14 @@ impl Settings {
         for (name, provider) in &file.providers {
             let key = format!("{origin}: providers.{name}.api_key_env");
             check_variable_name(provider.api_key_env.as_deref(), &key)?;
+            for (model, config) in &provider.models {
+                if config.prices.is_some_and(|prices| !is_sound(&prices)) {
+                    return Err(Failure::configuration(format!(
+                        "{origin}: providers.{name}.models.{model}.prices: a price must be a number \
+                         of at least 0"
+                    )));
+                }
+            }
         }
         put(&mut self.model, file.model, origin);
         put(&mut self.thinking, file.thinking, origin);
@@ -242,6 +250,15 @@ fn check_variable_name(name: Option<&str>, key: &str) -> Result<(), Failure> {
         .hint("name the variable that holds the key, and do not write the key itself")),
         _ => Ok(()),
     }
+}
+
+/// Whether every price is a finite number of at least 0.
+fn is_sound(prices: &Prices) -> bool {
+    let others = [prices.cache_read, prices.cache_write];
+    let mut all = [prices.input, prices.output]
+        .into_iter()
+        .chain(others.into_iter().flatten());
+    all.all(|price| price.is_finite() && price >= 0.0)
 }
 
 fn put<T>(slot: &mut Option<Setting<T>>, value: Option<T>, origin: &Origin) {

@@ -2,23 +2,34 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
 
 use harness_core::CancellationToken;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::failure::{Exit, Failure};
 
+/// How long, after a signal, output may wait for somebody who reads it.
+const STALLED: Duration = Duration::from_secs(2);
+
+/// What a reader who does read needs at most, also after a second signal.
+const MOMENT: Duration = Duration::from_millis(100);
+
 /// Which signal came, if any.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Signals {
     number: Arc<AtomicU8>,
+    first: CancellationToken,
     again: CancellationToken,
 }
 
 impl Signals {
     /// Listens from now on; the first signal fires `cancel`. Needs a runtime.
     pub(crate) fn listen(cancel: &CancellationToken) -> Result<Self, Failure> {
-        let this = Self::default();
+        let this = Self {
+            first: cancel.clone(),
+            ..Self::default()
+        };
         for kind in [
             SignalKind::interrupt(),
             SignalKind::terminate(),
@@ -49,6 +60,30 @@ impl Signals {
     /// Waits for a second signal: the person does not want to wait for an orderly end.
     pub(crate) async fn second(&self) {
         self.again.cancelled().await;
+    }
+
+    /// Does on a thread what may have to wait for a reader: writing. `None` if a signal came and the
+    /// reader still does not read; the thread then ends with the process.
+    pub(crate) async fn write<T: Send + 'static>(
+        &self,
+        write: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let stalled = async {
+            self.first.cancelled().await;
+            let _ = tokio::time::timeout(STALLED, self.again.cancelled()).await;
+            tokio::time::sleep(MOMENT).await;
+        };
+        tokio::select! {
+            biased;
+            written = tokio::task::spawn_blocking(write) => match written {
+                Ok(written) => Some(written),
+                Err(error) => match error.try_into_panic() {
+                    Ok(panic) => std::panic::resume_unwind(panic),
+                    Err(_) => None,
+                },
+            },
+            () = stalled => None,
+        }
     }
 
     /// The name of the signal that came, and the exit status for it.

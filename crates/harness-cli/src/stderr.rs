@@ -1,19 +1,24 @@
 //! What goes to standard error: notes and errors, a line each.
+//!
+//! A standard error that cannot be written (its reader has gone, the disk is full) ends nothing: the
+//! exit status and standard output still tell how it went.
 
-#![expect(
-    clippy::print_stderr,
-    reason = "this is the module that prints to standard error"
-)]
+use std::io::Write as _;
 
 use crate::failure::Failure;
 use crate::terminal::one_line;
 
 /// Something that a person should know.
 pub(crate) fn note(text: &str) {
-    eprintln!("note: {}", one_line(text));
+    line(&format!("note: {}", one_line(text)));
 }
 
 /// What went wrong.
 pub(crate) fn error(failure: &Failure) {
-    eprintln!("{}", failure.text());
+    line(&failure.text());
+}
+
+fn line(text: &str) {
+    // In one write, so that lines of several processes do not mix.
+    let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
 }

@@ -90,11 +90,12 @@ pub(crate) async fn call(arguments: ToolsCallArguments) -> Result<ExitCode, Fail
         outcome = call => outcome.map_err(|error| Failure::failed(error.to_string()))?,
         () = signals.second() => ToolOutcome::Cancelled,
     };
-    match arguments.output {
-        Output::Text => stdout::print(&outcome.shown_text())?,
-        Output::Json => {
-            stdout::print(&serde_json::to_string(&Arc::new(&outcome)).unwrap_or_default())?;
-        }
+    let text = match arguments.output {
+        Output::Text => outcome.shown_text(),
+        Output::Json => serde_json::to_string(&Arc::new(&outcome)).unwrap_or_default(),
+    };
+    if let Some(printed) = signals.write(move || stdout::print(&text)).await {
+        printed?;
     }
     Ok(match (signals.came(), outcome.is_error()) {
         (Some((_, exit)), _) => exit,

@@ -58,14 +58,7 @@ impl ReplyBuilder {
     pub fn push(&mut self, event: ModelEvent) -> Result<(), ModelError> {
         match event {
             ModelEvent::Start { response_id } => self.response_id = response_id,
-            ModelEvent::Text { block, delta } => {
-                self.grow(delta.len())?;
-                match self.part(block) {
-                    Some(AssistantPart::Text(text)) => text.text.push_str(&delta),
-                    Some(_) => return Err(mixed(block)),
-                    None => self.begin(block, AssistantPart::Text(Text { text: delta }))?,
-                }
-            }
+            ModelEvent::Text { block, delta } => self.push_text(block, &delta)?,
             ModelEvent::Thinking { block, delta } => {
                 self.grow(delta.len())?;
                 self.thinking(block)?.text.push_str(&delta);
@@ -101,6 +94,20 @@ impl ReplyBuilder {
             }
             ModelEvent::Usage(usage) => self.usage = Some(usage),
             ModelEvent::Stop(stop) => self.stop = Some(stop),
+        }
+        Ok(())
+    }
+
+    /// [`push`](Self::push) for text, of which most streams consist: the delta can then be given on.
+    pub(crate) fn push_text(&mut self, block: u32, delta: &str) -> Result<(), ModelError> {
+        self.grow(delta.len())?;
+        match self.part(block) {
+            Some(AssistantPart::Text(text)) => text.text.push_str(delta),
+            Some(_) => return Err(mixed(block)),
+            None => {
+                let text = delta.to_owned();
+                self.begin(block, AssistantPart::Text(Text { text }))?;
+            }
         }
         Ok(())
     }

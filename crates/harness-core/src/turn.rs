@@ -227,11 +227,6 @@ impl<'a> Turn<'a> {
                 bounds.check().await?;
             }
             match &event {
-                ModelEvent::Text { delta, .. } if !delta.is_empty() => {
-                    cx.emit(Event::TextDelta(Delta {
-                        text: delta.clone(),
-                    }));
-                }
                 ModelEvent::Thinking { delta, .. } if !delta.is_empty() => {
                     cx.emit(Event::ThinkingDelta(Delta {
                         text: delta.clone(),
@@ -244,6 +239,13 @@ impl<'a> Turn<'a> {
                     });
                 }
                 _ => {}
+            }
+            if let ModelEvent::Text { block, delta } = event {
+                reply.push_text(block, &delta)?;
+                if !delta.is_empty() {
+                    cx.emit(Event::TextDelta(Delta { text: delta }));
+                }
+                continue;
             }
             reply.push(event)?;
         }

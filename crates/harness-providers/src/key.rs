@@ -9,6 +9,9 @@ const SHORTEST_SECRET: usize = 4;
 
 const MASK: &str = "[key]";
 
+/// What stands where a text was cut.
+const CUT: char = '…';
+
 /// The key of an account. Neither `Debug` nor `Display` shows it.
 #[derive(Clone)]
 pub struct ApiKey(Arc<str>);
@@ -67,16 +70,37 @@ impl Secrets {
         self.0.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
     }
 
-    /// The text without the secrets.
+    /// The text without the secrets, also without the beginning of one at which it was cut.
     pub(crate) fn scrub(&self, text: String) -> String {
         self.0.iter().fold(text, |text, secret| {
-            if text.contains(&**secret) {
+            let text = if text.contains(&**secret) {
                 text.replace(&**secret, MASK)
             } else {
                 text
-            }
+            };
+            without_beginning(text, secret)
         })
     }
+}
+
+/// The text with a mask where the beginning of the secret stands before a cut.
+fn without_beginning(text: String, secret: &str) -> String {
+    if !text.contains(CUT) {
+        return text;
+    }
+    let beginnings = || secret.char_indices().map(|(end, _)| &secret[..end]).rev();
+    let pieces: Vec<String> = text
+        .split_inclusive(CUT)
+        .map(|piece| {
+            let begun = piece.strip_suffix(CUT).and_then(|kept| {
+                beginnings()
+                    .take_while(|beginning| beginning.len() >= SHORTEST_SECRET)
+                    .find_map(|beginning| kept.strip_suffix(beginning))
+            });
+            begun.map_or_else(|| piece.to_owned(), |kept| format!("{kept}{MASK}{CUT}"))
+        })
+        .collect();
+    pieces.concat()
 }
 
 impl fmt::Debug for Secrets {
@@ -104,5 +128,20 @@ mod tests {
         secrets.add(&Arc::from("x"));
         let text = r#"a"bc a\"bc a"bcdef x"#.to_owned();
         assert_eq!(secrets.scrub(text), "[key] [key] [key] x");
+    }
+
+    /// An excerpt may end in the middle of a key that a service or a proxy repeats.
+    #[test]
+    fn the_beginning_of_a_secret_is_masked_at_a_cut() {
+        let mut secrets = Secrets::default();
+        secrets.add(&Arc::from("sk-secret"));
+        for (text, expected) in [
+            ("key sk-secre… and more", "key [key]… and more"),
+            ("sk-s… sk-secret…", "[key]… [key]…"),
+            ("a sk-… b", "a sk-… b"),
+            ("sk-secre and no cut", "sk-secre and no cut"),
+        ] {
+            assert_eq!(secrets.scrub(text.to_owned()), expected);
+        }
     }
 }

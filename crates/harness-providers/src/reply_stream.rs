@@ -26,6 +26,9 @@ const TAIL: Duration = Duration::from_secs(5);
 /// next request.
 const DRAIN: Duration = Duration::from_secs(1);
 
+/// A piece this long behind a complete reply is not waited out; its connection is given up.
+const MAX_REST: usize = 64 * 1024;
+
 type Body = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
 
 /// Where an answer comes from, as far as errors need to know.
@@ -59,6 +62,9 @@ pub(crate) struct ReplyStream {
     cancelled: Pin<Box<dyn Future<Output = ()> + Send>>,
     idle: Pin<Box<Sleep>>,
     idle_timeout: Duration,
+    /// When nothing more is waited for. The timer is set anew only when it fires before: a fast
+    /// stream does not pay for it with each piece.
+    deadline: Instant,
 }
 
 impl ReplyStream {
@@ -88,6 +94,7 @@ impl ReplyStream {
             cancelled: Box::pin(cancel.cancelled_owned()),
             idle: Box::pin(tokio::time::sleep(options.idle_timeout)),
             idle_timeout: options.idle_timeout,
+            deadline: Instant::now() + options.idle_timeout,
         }
     }
 
@@ -216,6 +223,21 @@ impl ReplyStream {
         }
     }
 
+    /// Takes in the end of the answer, if it is there: it usually came with the last event, and it
+    /// frees the connection for the next request.
+    fn release(&mut self, cx: &mut Context<'_>) {
+        if !self.parser.is_stopped() {
+            return;
+        }
+        while let Some(body) = &mut self.body {
+            match body.as_mut().poll_next(cx) {
+                Poll::Ready(Some(Ok(rest))) if rest.len() < MAX_REST => {}
+                Poll::Ready(_) => self.body = None,
+                Poll::Pending => return,
+            }
+        }
+    }
+
     fn fail(&mut self, error: ModelError) {
         self.over = true;
         self.body = None;
@@ -236,11 +258,8 @@ impl Stream for ReplyStream {
                 return Poll::Ready(Some(Err(error)));
             }
             if this.over {
+                this.release(cx);
                 return Poll::Ready(None);
-            }
-            if this.cancelled.as_mut().poll(cx).is_ready() {
-                this.fail(ModelError::Cancelled);
-                continue;
             }
             let Some(body) = &mut this.body else {
                 this.over = true;
@@ -249,12 +268,11 @@ impl Stream for ReplyStream {
             match body.as_mut().poll_next(cx) {
                 Poll::Ready(Some(Ok(chunk))) => {
                     this.chunk(&chunk);
-                    let wait = if this.parser.is_complete() {
-                        this.idle_timeout.min(TAIL)
-                    } else {
-                        this.idle_timeout
-                    };
-                    this.idle.as_mut().reset(Instant::now() + wait);
+                    this.deadline = Instant::now() + this.idle_timeout;
+                    if this.parser.is_complete() {
+                        this.deadline = Instant::now() + this.idle_timeout.min(TAIL);
+                        this.idle.as_mut().reset(this.deadline);
+                    }
                 }
                 Poll::Ready(Some(Err(error))) => {
                     let message = this.origin.secrets.scrub(chain(&error.without_url()));
@@ -262,8 +280,16 @@ impl Stream for ReplyStream {
                 }
                 Poll::Ready(None) => this.end(None),
                 Poll::Pending => {
+                    if this.cancelled.as_mut().poll(cx).is_ready() {
+                        this.fail(ModelError::Cancelled);
+                        continue;
+                    }
                     if this.idle.as_mut().poll(cx).is_pending() {
                         return Poll::Pending;
+                    }
+                    if Instant::now() < this.deadline {
+                        this.idle.as_mut().reset(this.deadline);
+                        continue;
                     }
                     this.end(Some(ModelError::Timeout {
                         seconds: this.idle_timeout.as_secs(),

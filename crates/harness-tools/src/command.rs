@@ -271,10 +271,17 @@ fn start(line: &CommandLine<'_>, shell: &ShellOptions) -> Result<(Child, Process
     command.envs(shell.variables.iter().map(|(name, value)| (name, value)));
     process::own_session(&mut command);
     let child = command.spawn().map_err(|error| {
-        Error::Command(format!(
-            "The shell `{}` cannot be started: {error}.",
-            program.display()
-        ))
+        Error::Command(match error.kind() {
+            std::io::ErrorKind::ArgumentListTooLong => format!(
+                "The command has {} bytes, more than the system takes. Put it or its data into a \
+                 file with `write`, and run that.",
+                line.command.len()
+            ),
+            _ => format!(
+                "The shell `{}` cannot be started: {error}.",
+                program.display()
+            ),
+        })
     })?;
     let group = child.id().and_then(ProcessGroup::led_by);
     let group = group.ok_or_else(|| Error::Command("The shell ended at once.".to_owned()))?;

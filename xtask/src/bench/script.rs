@@ -62,7 +62,9 @@ impl Script {
     /// One answer in so many deltas.
     pub(crate) fn burst(deltas: usize) -> Script {
         let words = words(deltas);
-        let stream = Stream::start().text(words.iter().map(String::as_str));
+        let stream = Stream::start()
+            .together()
+            .text(words.iter().map(String::as_str));
         Script {
             name: "burst",
             prompt: "Write at length.",
@@ -100,6 +102,9 @@ fn words(count: usize) -> Vec<String> {
 /// An answer in the making.
 struct Stream {
     blocks: Vec<Vec<u8>>,
+    /// Events that wait to go out together, of an answer that is ready beforehand; `None`: each
+    /// goes out in a chunk of its own, as servers do that flush each token.
+    pending: Option<String>,
 }
 
 impl Stream {
@@ -110,9 +115,16 @@ impl Stream {
                     Transfer-Encoding: chunked\r\n\r\n";
         let mut stream = Stream {
             blocks: vec![head.into()],
+            pending: None,
         };
         stream.delta(&json!({"role": "assistant", "content": ""}));
         stream
+    }
+
+    /// From here on, events go out in chunks of some [`BLOCK`] bytes: the client sets the pace.
+    fn together(mut self) -> Stream {
+        self.pending = Some(String::new());
+        self
     }
 
     fn text<'a>(mut self, deltas: impl IntoIterator<Item = &'a str>) -> Stream {
@@ -143,6 +155,9 @@ impl Stream {
         let usage = json!({"prompt_tokens": 1500, "completion_tokens": 20, "total_tokens": 1520});
         self.event(&chunk(&json!([]), Some(&usage)));
         self.event("[DONE]");
+        if let Some(pending) = self.pending.take() {
+            self.chunk(&pending);
+        }
         self.write(b"0\r\n\r\n");
         Answer {
             blocks: self.blocks,
@@ -157,10 +172,23 @@ impl Stream {
         self.event(&chunk(choices, None));
     }
 
-    /// One event in one chunk of the transfer, as servers write them that flush each token.
     fn event(&mut self, data: &str) {
         let event = format!("data: {data}\n\n");
-        self.write(format!("{:x}\r\n{event}\r\n", event.len()).as_bytes());
+        let Some(pending) = &mut self.pending else {
+            return self.chunk(&event);
+        };
+        pending.push_str(&event);
+        if pending.len() >= BLOCK {
+            let full = std::mem::take(pending);
+            self.chunk(&full);
+        }
+    }
+
+    /// One chunk of the transfer.
+    fn chunk(&mut self, content: &str) {
+        if !content.is_empty() {
+            self.write(format!("{:x}\r\n{content}\r\n", content.len()).as_bytes());
+        }
     }
 
     fn write(&mut self, bytes: &[u8]) {
@@ -204,8 +232,10 @@ mod tests {
             let size = usize::from_str_radix(size, 16).unwrap();
             let (chunk, after) = after.split_at(size);
             rest = after.strip_prefix("\r\n").unwrap();
-            let event = chunk.strip_prefix("data: ");
-            events.extend(event.map(|it| it.trim_end().to_owned()));
+            let parts = chunk
+                .split("\n\n")
+                .filter_map(|it| it.strip_prefix("data: "));
+            events.extend(parts.map(|it| it.trim_end().to_owned()));
         }
         events
     }

@@ -242,6 +242,14 @@ fn cli_12_cli_13_configurations_that_cannot_be_read() {
         ),
         Case::configured("max_turns = -3\n", &["config.toml:1:13"]),
         Case::configured(
+            "[providers.x.models.y]\nprices = { input = -1 }\n",
+            &["config.toml", "providers.x.models.y.prices", "at least 0"],
+        ),
+        Case::configured(
+            "[providers.x.models.y]\nprices = { cache_read = nan }\n",
+            &["providers.x.models.y.prices"],
+        ),
+        Case::configured(
             "timeout = \"0s\"\n",
             &["config.toml:1:11", "more than zero"],
         ),

@@ -177,3 +177,24 @@ fn a_signal_ends_a_tool_that_is_called_by_hand() {
     running.end().exits(130);
     assert!(!sleeps(&time), "sleep {time} is still there");
 }
+
+/// A reader that does not read, and does not leave: a pager that nobody scrolls.
+#[test]
+fn a_signal_ends_a_run_that_nobody_reads() {
+    let answer = "word ".repeat(50_000);
+    for more in [&["--output", "json"][..], &[]] {
+        let server = Server::replies(Wire::Chat, &[Reply::says(&answer)]);
+        let (bed, url) = (Bed::new(), server.url());
+        let (reader, writer) = std::io::pipe().unwrap();
+        let arguments = [&["-m", "x/y", "--base-url", &url, "hi"], more].concat();
+        let running = bed.run(&arguments).spawn_with(|command| {
+            command.stdout(writer);
+        });
+        server.wait_for(1);
+        // Once the pipe is as full as it gets, writing stands still.
+        let full = || rustix::io::ioctl_fionread(&reader).unwrap() >= 60_000;
+        wait_until("the pipe is full", full);
+        running.signal(Signal::TERM);
+        running.end().exits(143);
+    }
+}

@@ -153,3 +153,33 @@ fn a_reader_that_leaves_is_no_error() {
     let ended = running.end().exits(0);
     assert_eq!(ended.stderr, "");
 }
+
+/// Notes and errors that cannot be written end nothing.
+#[test]
+fn a_standard_error_that_cannot_be_written_ends_nothing() {
+    let script = r#"{"turns": [
+        {"error": {"kind": "rate_limited", "status": 429, "retry_after": 0.01}},
+        {"text": "Done."}
+    ]}"#;
+    for (script, code) in [(script, 0), (r#"{"turns": []}"#, 1)] {
+        let bed = Bed::new();
+        bed.write("script.json", script);
+        for closed in [false, true] {
+            let stderr: Stdio = if closed {
+                std::io::pipe().unwrap().1.into()
+            } else {
+                OpenOptions::new()
+                    .write(true)
+                    .open("/dev/full")
+                    .unwrap()
+                    .into()
+            };
+            let start = bed.run(&["-m", "scripted:script.json", "hi"]);
+            let running = start.spawn_with(|command| {
+                command.stderr(stderr);
+            });
+            let ended = running.end().exits(code);
+            assert_eq!(ended.stdout, if code == 0 { "Done.\n" } else { "" });
+        }
+    }
+}

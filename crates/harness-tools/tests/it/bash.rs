@@ -238,6 +238,15 @@ async fn bash_27_unfinished_syntax_ends_at_once() {
 }
 
 #[tokio::test]
+async fn a_command_that_the_system_does_not_take_is_told_from_a_missing_shell() {
+    let text = text(&format!("cat <<'E'\n{}\nE", "x".repeat(3_000_000))).await;
+    assert!(
+        text.contains("3000012 bytes") && text.contains("`write`"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
 async fn nothing_waits_for_input() {
     assert_eq!(text("cat; read x; echo got $x").await, "got\n[exit code 0]");
     assert!(text("cat < /dev/tty").await.contains("[exit code 1]"));
