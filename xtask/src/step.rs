@@ -55,7 +55,7 @@ impl Step {
             Step::Fmt => "the formatting",
             Step::Tidy => "the house rules: what each crate may not know, names, lengths",
             Step::Lint => "clippy over all targets and features; a warning is an error",
-            Step::Test => "unit and integration tests, and the tests of the examples",
+            Step::Test => "unit and integration tests; the examples are built and run",
             Step::Doctest => "the examples in the documentation",
             Step::Doc => "the documentation builds without a warning",
             Step::Features => "each crate with none and with each one of its features",
@@ -74,15 +74,18 @@ impl Step {
                 sh,
                 "cargo clippy --workspace --all-targets --all-features -- -D warnings"
             ))?,
+            // The examples first: tests run them, and with targets named `cargo test` builds none.
             // Without benchmarks: `lint` compiles them, and a debug build measures nothing.
-            Step::Test => workspace.run(
-                cmd!(sh, "cargo test --workspace --exclude xtask --all-features").args([
-                    "--lib",
-                    "--bins",
-                    "--tests",
-                    "--examples",
-                ]),
-            )?,
+            Step::Test => {
+                workspace.run(
+                    cmd!(sh, "cargo build --workspace --exclude xtask --all-features")
+                        .arg("--examples"),
+                )?;
+                workspace.run(
+                    cmd!(sh, "cargo test --workspace --exclude xtask --all-features")
+                        .args(["--lib", "--bins", "--tests"]),
+                )?;
+            }
             Step::Doctest => workspace.run(cmd!(
                 sh,
                 "cargo test --workspace --exclude xtask --all-features --doc"

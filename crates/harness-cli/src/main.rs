@@ -12,6 +12,7 @@ mod environment;
 mod failure;
 mod json_output;
 mod model_choice;
+mod named_file;
 mod progress;
 mod prompt_command;
 mod prompt_input;

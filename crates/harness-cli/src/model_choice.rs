@@ -9,6 +9,7 @@ use harness_providers::{Api, ApiKey, Dialect, Endpoint, HttpOptions, ProxyOption
 use crate::config_file::{DialectConfig, ModelConfig, ProviderConfig, nearest};
 use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::named_file;
 use crate::services::{self, LocalServers, SERVICES, Service};
 use crate::settings::{Origin, Setting, Settings};
 
@@ -313,7 +314,7 @@ fn http_options(settings: &Settings, environment: &Environment) -> Result<HttpOp
     }) = &settings.ca_file
     {
         let path = environment.expand_home(path);
-        let pem = std::fs::read_to_string(&path).map_err(|error| {
+        let pem = named_file::read(&path).map_err(|error| {
             Failure::configuration(format!(
                 "cannot read the certificates in {}: {error}",
                 path.display()

@@ -11,6 +11,7 @@ use crate::demo::DemoProject;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::model_choice::{Choice, Target, secret_variables};
+use crate::named_file;
 use crate::settings::Settings;
 
 /// Everything that a command needs.
@@ -137,11 +138,8 @@ fn text_or_file(text: &str, environment: &Environment) -> Result<String, Failure
         return Ok(text.to_owned());
     };
     let path = environment.expand_home(Path::new(name));
-    let text = std::fs::read_to_string(&path).map_err(|error| {
+    named_file::read(&path).map_err(|error| {
         Failure::usage(format!("cannot read {}: {error}", path.display()))
             .hint("behind @ stands the path of a file with the text")
-    })?;
-    Ok(text
-        .strip_prefix('\u{feff}')
-        .map_or(text.clone(), str::to_owned))
+    })
 }

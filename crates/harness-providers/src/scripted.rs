@@ -62,6 +62,8 @@ mod expect;
 mod play;
 mod script;
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -76,6 +78,9 @@ use harness_core::{
 use crate::error::ConfigError;
 use play::position;
 use script::{Script, Turn};
+
+/// The most bytes of a script.
+const MAX_SCRIPT_BYTES: u64 = 64 * 1024 * 1024;
 
 /// For how many conversations failed attempts are remembered.
 const MAX_CONVERSATIONS: usize = 1024;
@@ -140,10 +145,19 @@ impl Scripted {
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
         let path = path.as_ref();
         let origin = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| ConfigError::Script {
+        let refuse = |reason: String| ConfigError::Script {
             origin: origin.clone(),
-            reason: error.to_string(),
-        })?;
+            reason,
+        };
+        let mut text = String::new();
+        let count = File::open(path)
+            .and_then(|file| file.take(MAX_SCRIPT_BYTES + 1).read_to_string(&mut text))
+            .map_err(|error| refuse(error.to_string()))?;
+        if count as u64 > MAX_SCRIPT_BYTES {
+            return Err(refuse(format!(
+                "it is larger than {MAX_SCRIPT_BYTES} bytes"
+            )));
+        }
         let name = path
             .file_stem()
             .map(|stem| stem.to_string_lossy().into_owned());

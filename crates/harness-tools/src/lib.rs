@@ -77,6 +77,7 @@ mod glob;
 mod grep;
 mod limits;
 mod lines;
+mod local_disk;
 mod lookalike;
 mod ls;
 mod matching;

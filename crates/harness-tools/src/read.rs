@@ -383,7 +383,11 @@ impl Tool for ReadTool {
     async fn call(&self, cx: &ToolContext, args: ReadArgs) -> Result<ToolOutput, ToolError> {
         let workspace = self.0.for_call(cx);
         let seen = workspace.seen(cx);
-        let read = blocking::run(cx, move |stop| read_file(&workspace, &args, &seen, stop)).await?;
+        let read = if workspace.is_quick_to_read(&args.path) {
+            read_file(&workspace, &args, &seen, &Stop::default()).map_err(Error::into_tool_error)?
+        } else {
+            blocking::run(cx, move |stop| read_file(&workspace, &args, &seen, stop)).await?
+        };
         Ok(match read {
             ReadResult::Picture(picture) => {
                 ToolOutput::text(picture.note).with_image(picture.image)

@@ -8,6 +8,7 @@ use harness_core::ToolContext;
 
 use crate::error::Error;
 use crate::limits::Limits;
+use crate::local_disk::LocalDisk;
 use crate::lookalike;
 use crate::place::{self, Place};
 use crate::seen::SeenFiles;
@@ -65,6 +66,7 @@ struct Shared {
     outputs: Mutex<VecDeque<PathBuf>>,
     /// Held while a run's record of seen files is made.
     seen: Mutex<()>,
+    local_disk: LocalDisk,
 }
 
 impl Workspace {
@@ -137,6 +139,10 @@ impl Workspace {
     /// How commands are run.
     pub fn shell(&self) -> &ShellOptions {
         &self.0.shell
+    }
+
+    pub(crate) fn local_disk(&self) -> &LocalDisk {
+        &self.0.shared.local_disk
     }
 
     /// The workspace of one call: if the run has a working folder of its own, that is the root, for

@@ -132,11 +132,12 @@ fn models_that_are_not_there() {
 #[test]
 fn arguments_that_make_no_sense() {
     let at = |more: &'static [&'static str]| [AT, more].concat();
-    let (no_tool, two, absent, folder) = (
+    let (no_tool, two, absent, folder, endless) = (
         at(&["--tools", "read,nope", "hi"]),
         at(&["--tools", "read", "--no-tools", "hi"]),
         at(&["--system-prompt", "@absent.md", "hi"]),
         at(&["--append-system-prompt", "@.", "hi"]),
+        at(&["--system-prompt", "@/dev/zero", "hi"]),
     );
     for case in [
         Case::of(&["--max-turns", "0", "hi"], &["--max-turns", "at least 1"]),
@@ -167,6 +168,11 @@ fn arguments_that_make_no_sense() {
         Case::of(&two, &["'--tools <LIST>' cannot be used with '--no-tools'"]),
         Case::of(&absent, &["absent.md", "No such file", "behind @"]),
         Case::of(&folder, &["Is a directory"]),
+        Case::of(&endless, &["/dev/zero", "larger than"]),
+        Case::of(
+            &["-m", "scripted:/dev/zero", "hi"],
+            &["/dev/zero", "larger than"],
+        ),
         Case::of(&["-C", "absent", "hi"], &["absent", "No such file", "-C"]),
         Case::of(&["-C", "a-file", "hi"], &["a-file is not a folder", "-C"]),
         Case::of(
