@@ -231,6 +231,15 @@ mod tests {
         assert_eq!(info.prices.map(|prices| prices.output), Some(1.5));
     }
 
+    #[test]
+    fn the_example_of_the_readme_is_read() {
+        let readme = include_str!("../README.md");
+        let (_, rest) = readme.split_once("```toml\n").unwrap();
+        let (example, _) = rest.split_once("```").unwrap();
+        let file = ConfigFile::parse(example, Path::new("README.md")).unwrap();
+        assert!(file.providers["local"].models.contains_key("qwen3"));
+    }
+
     /// CLI-12, CLI-13: an error names the file, the place and, for a mistyped key, the right one.
     #[test]
     fn cli_12_cli_13_a_broken_file_is_an_error_with_its_place() {

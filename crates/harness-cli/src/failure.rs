@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-/// Exit statuses, as DESIGN promises them to scripts.
+/// Exit statuses, as the README promises them to scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// The run finished.

@@ -9,6 +9,7 @@ use harness_core::{
 };
 
 use crate::arguments::{Output, RunArguments};
+use crate::demo::DemoProject;
 use crate::failure::{Exit, Failure};
 use crate::json_output::JsonOutput;
 use crate::model_choice::{Choice, Target};
@@ -43,18 +44,7 @@ pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
     let cancel = CancellationToken::new();
     let signals = Signals::listen(&cancel)?;
     let (agent, demo) = setup.agent(&choice, &arguments.agent, limits(&arguments, &setup))?;
-    if let Some(demo) = &demo {
-        let why = match setup.settings.model {
-            Some(_) => String::new(),
-            None => format!(" ({})", choice.because),
-        };
-        stderr::note(&format!(
-            "this is the built-in demonstration{why}: a script in the place of a model works with the \
-             real tools on a copy of a small project, in {}; your task is not looked at",
-            demo.folder().display()
-        ));
-    }
-
+    announce(&setup, &choice, demo.as_ref());
     let options = RunOptions {
         caller: Caller::default(),
         cancellation: Some(cancel),
@@ -139,6 +129,28 @@ fn unwritten(error: &std::io::Error) -> Result<ExitCode, Failure> {
         // Nobody reads any more: there is nobody to work for.
         std::io::ErrorKind::BrokenPipe => Ok(Exit::Failed.into()),
         _ => Err(crate::stdout::failure(error)),
+    }
+}
+
+/// Says what nobody asked for by name: the demonstration, or a model that was found.
+fn announce(setup: &Setup, choice: &Choice, demo: Option<&DemoProject>) {
+    if let Some(demo) = demo {
+        let why = match setup.settings.model {
+            Some(_) => String::new(),
+            None => format!(" ({})", choice.because),
+        };
+        stderr::note(&format!(
+            "this is the built-in demonstration{why}: a script in the place of a model works with the \
+             real tools on a copy of a small project, in {}; your task is not looked at",
+            demo.folder().display()
+        ));
+    }
+
+    if setup.settings.model.is_none()
+        && let Target::Service(service) = &choice.target
+    {
+        let model = &service.info.id;
+        stderr::note(&format!("the model is {model}, because {}", choice.because));
     }
 }
 

@@ -273,7 +273,7 @@ impl RunStatus {
 #[non_exhaustive]
 pub enum LimitReached {
     /// The most turns that the run may take.
-    #[error("the run reached its limit of {max} turns")]
+    #[error("the run reached its limit of {max} turn{}", if *.max == 1 { "" } else { "s" })]
     Turns {
         /// The limit.
         max: u32,

@@ -162,7 +162,7 @@ fn matcher(args: &GrepArgs) -> Result<RegexMatcher, Error> {
             let hint = if literal {
                 ""
             } else {
-                " To search for plain text, set `literal`."
+                ". To search for plain text, set `literal`."
             };
             Error::Argument(format!("`pattern` is invalid: {error}{hint}"))
         })

@@ -12,7 +12,7 @@ fn the_version() {
     }
 }
 
-/// The options are a contract: see DESIGN §10.
+/// The options are a contract with scripts.
 #[test]
 fn the_help_of_each_command() {
     let bed = Bed::new();
