@@ -122,7 +122,7 @@ async fn drive(
         }
     };
     outcome.undelivered.extend(queues.close());
-    cx.emit(Event::RunEnd(RunEnd::new(&outcome, session)));
+    cx.emit(Event::RunEnd(Box::new(RunEnd::new(&outcome, session))));
     outcome
 }
 

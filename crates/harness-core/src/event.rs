@@ -116,8 +116,8 @@ pub enum Event {
         /// What.
         message: String,
     },
-    /// The run ended.
-    RunEnd(RunEnd),
+    /// The run ended. Boxed, so that the many small events need not be as large.
+    RunEnd(Box<RunEnd>),
 }
 
 /// Where a user's message came from.

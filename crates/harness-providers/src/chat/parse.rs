@@ -128,7 +128,7 @@ impl ChatParser {
         if let Some(usage) = choice.usage {
             self.tally.merge(&tally(usage));
         }
-        if let Some(delta) = choice.delta.or(choice.message) {
+        if let Some(delta) = choice.delta.or(choice.message.map(|message| *message)) {
             self.delta(delta, found);
         }
         let finish = choice.finish_reason;

@@ -29,8 +29,9 @@ pub(super) struct Chunk<'a> {
 pub(super) struct Choice<'a> {
     #[serde(borrow)]
     pub(super) delta: Option<Delta<'a>>,
+    /// Only in a completion that was not streamed; boxed, so that the many deltas stay small.
     #[serde(borrow)]
-    pub(super) message: Option<Delta<'a>>,
+    pub(super) message: Option<Box<Delta<'a>>>,
     #[serde(borrow)]
     pub(super) finish_reason: Word<'a>,
     /// Moonshot reports usage here.
