@@ -34,11 +34,13 @@ impl<'a> NewFile<'a> {
     /// Writes `content` to disk, with the mode and, if possible, the owner of `old`.
     pub(crate) fn write(
         folder: &'a Folder,
-        content: &[u8],
+        content: &[&[u8]],
         old: Option<&Metadata>,
     ) -> io::Result<Self> {
         let mut new = Self::create(folder)?;
-        new.file.write_all(content)?;
+        for piece in content {
+            new.file.write_all(piece)?;
+        }
         if let Some(old) = old {
             let now = new.file.metadata()?;
             if (now.uid(), now.gid()) != (old.uid(), old.gid()) {

@@ -16,11 +16,11 @@ const MAX_COMPARED: usize = 2_000;
 /// How much of a line is shown, in bytes.
 const LINE_BYTES: usize = 500;
 
-/// One change: a range of the old text and the range of the new text that took its place.
+/// One change: a range of the old text, and what took its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Change {
+pub(crate) struct Change<'a> {
     pub(crate) old: Range<usize>,
-    pub(crate) new: Range<usize>,
+    pub(crate) new: &'a str,
 }
 
 /// A diff.
@@ -32,25 +32,38 @@ pub(crate) struct Diff {
     pub(crate) first_changed_line: usize,
 }
 
-/// The line ranges of a hunk, from 0.
-struct Hunk {
-    old: Range<usize>,
-    new: Range<usize>,
-    old_bytes: Range<usize>,
-    new_bytes: Range<usize>,
+/// Changes that are near each other, with the lines around them.
+struct Hunk<'a, 'c> {
+    changes: &'c [Change<'a>],
+    /// Bytes of the old text: whole lines.
+    bytes: Range<usize>,
 }
 
-/// Diffs around the changes, which are sorted; the texts are equal elsewhere. At most about
-/// `max_bytes` are written.
-pub(crate) fn unified(old: &str, new: &str, changes: &[Change], max_bytes: usize) -> Diff {
+/// Diffs around the changes, which are sorted and do not overlap. At most about `max_bytes` are
+/// written. Neither text is copied but for the lines that are shown.
+pub(crate) fn unified(old: &str, changes: &[Change<'_>], max_bytes: usize) -> Diff {
     let mut diff = Diff::default();
     let mut hidden = 0;
-    for hunk in hunks(old, new, changes) {
+    // Lines before this byte of the old text, there and in the new one.
+    let (mut at, mut old_lines, mut new_lines) = (0, 0, 0);
+    for hunk in hunks(old, changes) {
         if diff.text.len() >= max_bytes {
             hidden += 1;
             continue;
         }
-        write_hunk(&mut diff, old, new, &hunk, max_bytes);
+        let between = breaks(old.get(at..hunk.bytes.start).unwrap_or_default());
+        old_lines += between;
+        new_lines += between;
+        let (before, after) = hunk.texts(old);
+        write_hunk(
+            &mut diff,
+            (before, old_lines),
+            (&after, new_lines),
+            max_bytes,
+        );
+        old_lines += breaks(before);
+        new_lines += breaks(&after);
+        at = hunk.bytes.end;
     }
     if hidden > 0 {
         let _ = writeln!(diff.text, "[{hidden} more hunks are not shown.]");
@@ -58,54 +71,62 @@ pub(crate) fn unified(old: &str, new: &str, changes: &[Change], max_bytes: usize
     diff
 }
 
+fn breaks(text: &str) -> usize {
+    memchr::memchr_iter(b'\n', text.as_bytes()).count()
+}
+
 /// Brings changes that are near each other together, and adds context.
-fn hunks(old: &str, new: &str, changes: &[Change]) -> Vec<Hunk> {
-    let mut hunks: Vec<Hunk> = Vec::new();
-    for change in changes {
-        // Both sides must take in the same text after the change.
-        let to_line_end = line_start(old.as_bytes(), change.old.end) != change.old.end
-            || line_start(new.as_bytes(), change.new.end) != change.new.end;
-        let old_bytes = around(old, &change.old, to_line_end);
-        let new_bytes = around(new, &change.new, to_line_end);
+fn hunks<'a, 'c>(old: &str, changes: &'c [Change<'a>]) -> Vec<Hunk<'a, 'c>> {
+    let mut hunks: Vec<Hunk<'_, '_>> = Vec::new();
+    let mut first = 0;
+    for (index, change) in changes.iter().enumerate() {
+        let bytes = around(old, change);
         match hunks.last_mut() {
-            Some(last) if old_bytes.start <= last.old_bytes.end => {
-                last.old_bytes.end = old_bytes.end.max(last.old_bytes.end);
-                last.new_bytes.end = new_bytes.end.max(last.new_bytes.end);
+            Some(last) if bytes.start <= last.bytes.end => {
+                last.bytes.end = bytes.end.max(last.bytes.end);
+                last.changes = changes.get(first..=index).unwrap_or_default();
             }
-            _ => hunks.push(Hunk {
-                old: 0..0,
-                new: 0..0,
-                old_bytes,
-                new_bytes,
-            }),
-        }
-    }
-    let count = |text: &str| memchr::memchr_iter(b'\n', text.as_bytes()).count();
-    let (mut old_at, mut new_at) = ((0, 0), (0, 0));
-    for hunk in &mut hunks {
-        for (text, bytes, lines, at) in [
-            (old, &hunk.old_bytes, &mut hunk.old, &mut old_at),
-            (new, &hunk.new_bytes, &mut hunk.new, &mut new_at),
-        ] {
-            let start = at.1 + count(text.get(at.0..bytes.start).unwrap_or_default());
-            let body = text.get(bytes.clone()).unwrap_or_default();
-            *lines = start..start + body.split_inclusive('\n').count();
-            *at = (bytes.end, start + count(body));
+            _ => {
+                first = index;
+                hunks.push(Hunk {
+                    changes: changes.get(first..=index).unwrap_or_default(),
+                    bytes,
+                });
+            }
         }
     }
     hunks
 }
 
-/// The whole lines of a range, with context before and after. `to_line_end` says that the range ends
-/// within a line, in the old text or in the new.
-fn around(text: &str, range: &Range<usize>, to_line_end: bool) -> Range<usize> {
-    let bytes = text.as_bytes();
-    let mut start = line_start(bytes, range.start);
-    let mut end = if to_line_end {
-        line_end(bytes, range.end)
-    } else {
-        range.end
+impl Hunk<'_, '_> {
+    /// Its lines in the old text and in the new.
+    fn texts<'t>(&self, old: &'t str) -> (&'t str, String) {
+        let before = old.get(self.bytes.clone()).unwrap_or_default();
+        let mut after = String::with_capacity(before.len());
+        let mut at = self.bytes.start;
+        for change in self.changes {
+            after.push_str(old.get(at..change.old.start).unwrap_or_default());
+            after.push_str(change.new);
+            at = change.old.end;
+        }
+        after.push_str(old.get(at..self.bytes.end).unwrap_or_default());
+        (before, after)
+    }
+}
+
+/// The whole lines of a change, with context before and after.
+fn around(old: &str, change: &Change<'_>) -> Range<usize> {
+    let bytes = old.as_bytes();
+    let mut start = line_start(bytes, change.old.start);
+    let mut end = change.old.end;
+    // Whether the change ends within a line, in the old text or in the new.
+    let new_ends_line = match change.new.as_bytes().last() {
+        Some(last) => *last == b'\n',
+        None => start == change.old.start,
     };
+    if line_start(bytes, end) != end || !new_ends_line {
+        end = line_end(bytes, end);
+    }
     for _ in 0..CONTEXT {
         start = line_start(bytes, start.saturating_sub(1));
         end = line_end(bytes, end);
@@ -128,13 +149,10 @@ fn line_end(bytes: &[u8], at: usize) -> usize {
         .map_or(bytes.len(), |found| at + found + 1)
 }
 
-fn write_hunk(diff: &mut Diff, old: &str, new: &str, hunk: &Hunk, max_bytes: usize) {
-    let (old_text, new_text) = (
-        old.get(hunk.old_bytes.clone()).unwrap_or_default(),
-        new.get(hunk.new_bytes.clone()).unwrap_or_default(),
-    );
-    let old_lines: Vec<&str> = old_text.split_inclusive('\n').collect();
-    let new_lines: Vec<&str> = new_text.split_inclusive('\n').collect();
+/// Writes a hunk. Each text comes with the number of lines before it.
+fn write_hunk(diff: &mut Diff, old: (&str, usize), new: (&str, usize), max_bytes: usize) {
+    let old_lines: Vec<&str> = old.0.split_inclusive('\n').collect();
+    let new_lines: Vec<&str> = new.0.split_inclusive('\n').collect();
     let ops = if old_lines.len() + new_lines.len() <= MAX_COMPARED {
         capture_diff_slices(Algorithm::Myers, &old_lines, &new_lines)
     } else {
@@ -145,20 +163,21 @@ fn write_hunk(diff: &mut Diff, old: &str, new: &str, hunk: &Hunk, max_bytes: usi
             new_len: new_lines.len(),
         }]
     };
-    let header = |range: &Range<usize>| {
-        let first = if range.is_empty() {
-            range.start
-        } else {
-            range.start + 1
-        };
-        if range.len() == 1 {
+    let header = |before: usize, lines: usize| {
+        let first = if lines == 0 { before } else { before + 1 };
+        if lines == 1 {
             first.to_string()
         } else {
-            format!("{first},{}", range.len())
+            format!("{first},{lines}")
         }
     };
     let out = &mut diff.text;
-    let _ = writeln!(out, "@@ -{} +{} @@", header(&hunk.old), header(&hunk.new));
+    let _ = writeln!(
+        out,
+        "@@ -{} +{} @@",
+        header(old.1, old_lines.len()),
+        header(new.1, new_lines.len())
+    );
     for op in ops {
         let (tag, old_range, new_range) = op.as_tag_tuple();
         if tag == similar::DiffTag::Equal {
@@ -166,7 +185,7 @@ fn write_hunk(diff: &mut Diff, old: &str, new: &str, hunk: &Hunk, max_bytes: usi
             continue;
         }
         if diff.first_changed_line == 0 {
-            diff.first_changed_line = hunk.new.start + new_range.start + 1;
+            diff.first_changed_line = new.1 + new_range.start + 1;
         }
         write_lines(out, '-', &old_lines, old_range, max_bytes);
         write_lines(out, '+', &new_lines, new_range, max_bytes);
@@ -206,20 +225,17 @@ mod tests {
             .collect::<Vec<_>>()
             .concat();
         let at = |text: &str, part: &str| text.find(part).expect("is there");
-        let new = old
-            .replace("l5\n", "five\nmore\n")
-            .replace("l30\n", "thirty\n");
         let changes = [
             Change {
                 old: at(&old, "l5")..at(&old, "l5") + 2,
-                new: at(&new, "five")..at(&new, "more") + 4,
+                new: "five\nmore",
             },
             Change {
                 old: at(&old, "l30")..at(&old, "l30") + 3,
-                new: at(&new, "thirty")..at(&new, "thirty") + 6,
+                new: "thirty",
             },
         ];
-        let diff = unified(&old, &new, &changes, 10_000);
+        let diff = unified(&old, &changes, 10_000);
         assert_eq!(diff.first_changed_line, 5);
         insta::assert_snapshot!(diff.text, @r"
         @@ -2,7 +2,8 @@

@@ -1,5 +1,6 @@
 //! `edit`: parts of a file, all or none.
 
+use std::borrow::Cow;
 use std::io::Read as _;
 use std::path::PathBuf;
 
@@ -13,15 +14,16 @@ use crate::blocking::{self, Stop};
 use crate::diff::{self, Change};
 use crate::error::Error;
 use crate::file_lock;
-use crate::folder::Folder;
+use crate::files::OpenFile;
 use crate::matching::{Haystack, Located, MAX_COUNT, Missed};
+use crate::names;
 use crate::nearest;
 use crate::place::Place;
 use crate::read::open_regular;
 use crate::seen::SeenFiles;
 use crate::text_file::{Encoding, TextFile, is_kept_byte};
 use crate::workspace::Workspace;
-use crate::write::{check_writable, replace};
+use crate::write::replace;
 
 /// How many line numbers an error lists.
 const LISTED_LINES: usize = 10;
@@ -46,20 +48,29 @@ pub struct Edit {
     pub replace_all: Option<bool>,
 }
 
+/// What edits changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EditReport {
+    /// How many places were replaced.
+    pub replacements: usize,
+    /// What else is to be known, one sentence each: which edit did not match exactly, and what was
+    /// overlooked.
+    pub notes: Vec<String>,
+    /// The change as a unified diff, without file names; long ones are cut.
+    pub diff: String,
+    /// The first line that is different, from 1.
+    pub first_changed_line: usize,
+}
+
 /// A text after its edits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Edited {
     /// The new text.
     pub text: String,
-    /// How many places were replaced.
-    pub replacements: usize,
-    /// For edits that did not match exactly: which edit, and what was overlooked.
-    pub notes: Vec<String>,
-    /// The change as a unified diff, without file names; long ones are cut.
-    pub diff: String,
-    /// The first line that is different, from 1.
-    pub first_changed_line: usize,
+    /// What was changed.
+    pub report: EditReport,
 }
 
 /// A file after its edits.
@@ -71,14 +82,14 @@ pub struct EditedFile {
     /// The file that was changed: every symlink followed.
     pub real: PathBuf,
     /// What was changed.
-    pub edited: Edited,
+    pub report: EditReport,
 }
 
 /// Edits a text. `Err` says which edit does not apply and why, for the model.
 ///
 /// Every edit is located in `text` as it is. What an edit matches is looked for exactly first; only
 /// if it is nowhere, line endings, then blanks at line ends, then look-alike quotes, dashes and
-/// spaces, then the indentation of whole lines are overlooked. Only what the edit changes is
+/// spaces and invisible characters, then the indentation of whole lines are overlooked. Only what the edit changes is
 /// changed: around it, and where old and new text agree, the bytes of the file stay.
 ///
 /// ```
@@ -89,70 +100,112 @@ pub struct EditedFile {
 /// assert_eq!(edited.text, "a\r\nX\r\nc\r\n");
 /// ```
 pub fn edit_text(text: &str, edits: &[Edit], max_diff_bytes: usize) -> Result<Edited, String> {
-    if edits.is_empty() {
-        return Err("`edits` is empty.".to_owned());
-    }
-    let haystack = Haystack::new(text);
-    let mut all: Vec<(usize, Located)> = Vec::new();
-    let mut notes = Vec::new();
-    for (index, edit) in edits.iter().enumerate() {
-        if edit.old_text.is_empty() {
-            return Err(format!(
-                "{}: `old_text` is empty. Name the text to replace; to write a whole file, use \
-                 `write`.",
-                title(index)
-            ));
-        }
-        let every = edit.replace_all.unwrap_or(false);
-        let located = haystack
-            .locate(&edit.old_text, &edit.new_text, every)
-            .map_err(|missed| missed_text(text, edit, index, &missed))?;
-        if let Some(what) = located.first().and_then(|first| first.overlooked) {
-            notes.push(format!(
-                "{} matched after overlooking {what}.",
-                title(index)
-            ));
-        }
-        all.extend(located.into_iter().map(|located| (index, located)));
-    }
-    all.sort_by_key(|(_, located)| (located.span.start, located.span.end));
-    for pair in all.windows(2) {
-        if let [(first, before), (second, after)] = pair
-            && after.span.start < before.span.end
-        {
-            return Err(format!(
-                "{} and {} overlap at line {}. Join them into one edit.",
-                title(*first.min(second)),
-                title(*first.max(second)).to_lowercase(),
-                line_of(text, after.span.start)
-            ));
-        }
-    }
-    let mut out = String::with_capacity(text.len());
-    let mut changes = Vec::with_capacity(all.len());
-    let mut at = 0;
-    for (_, located) in &all {
-        out.push_str(text.get(at..located.span.start).unwrap_or_default());
-        let start = out.len();
-        out.push_str(&located.text);
-        changes.push(Change {
-            old: located.span.clone(),
-            new: start..out.len(),
-        });
-        at = located.span.end;
-    }
-    out.push_str(text.get(at..).unwrap_or_default());
-    if out == text {
-        return Err("The edits change nothing: old and new text are the same.".to_owned());
-    }
-    let diff = diff::unified(text, &out, &changes, max_diff_bytes);
+    let plan = Plan::new(text, edits)?;
     Ok(Edited {
-        text: out,
-        replacements: all.len(),
-        notes,
-        diff: diff.text,
-        first_changed_line: diff.first_changed_line,
+        text: plan.pieces().concat(),
+        report: plan.report(max_diff_bytes),
     })
+}
+
+/// Edits with the places in a text where they apply.
+struct Plan<'a> {
+    text: &'a str,
+    /// Sorted, not overlapping.
+    places: Vec<Located>,
+    notes: Vec<String>,
+}
+
+impl<'a> Plan<'a> {
+    fn new(text: &'a str, edits: &[Edit]) -> Result<Self, String> {
+        if edits.is_empty() {
+            return Err("`edits` is empty.".to_owned());
+        }
+        let haystack = Haystack::new(text);
+        let mut all: Vec<(usize, Located)> = Vec::new();
+        let mut notes = Vec::new();
+        for (index, edit) in edits.iter().enumerate() {
+            if edit.old_text.is_empty() {
+                return Err(format!(
+                    "{}: `old_text` is empty. Name the text to replace; to write a whole file, use \
+                     `write`.",
+                    title(index)
+                ));
+            }
+            let every = edit.replace_all.unwrap_or(false);
+            let located = haystack
+                .locate(&edit.old_text, &edit.new_text, every)
+                .map_err(|missed| missed_text(text, edit, index, &missed))?;
+            if let Some(what) = located.first().and_then(|first| first.overlooked) {
+                notes.push(format!(
+                    "{} matched after overlooking {what}.",
+                    title(index)
+                ));
+            }
+            all.extend(located.into_iter().map(|located| (index, located)));
+        }
+        all.sort_by_key(|(_, located)| (located.span.start, located.span.end));
+        for pair in all.windows(2) {
+            if let [(first, before), (second, after)] = pair
+                && after.span.start < before.span.end
+            {
+                return Err(format!(
+                    "{} and {} overlap at line {}. Join them into one edit.",
+                    title(*first.min(second)),
+                    title(*first.max(second)).to_lowercase(),
+                    line_of(text, after.span.start)
+                ));
+            }
+        }
+        let places: Vec<Located> = all.into_iter().map(|(_, located)| located).collect();
+        let changes_nothing = places
+            .iter()
+            .all(|place| text.get(place.span.clone()) == Some(&*place.text));
+        if changes_nothing {
+            return Err("The edits change nothing: old and new text are the same.".to_owned());
+        }
+        Ok(Self {
+            text,
+            places,
+            notes,
+        })
+    }
+
+    /// Whether each edit matched exactly, and once.
+    fn is_certain(&self, edits: &[Edit]) -> bool {
+        self.places.len() == edits.len()
+            && self.places.iter().all(|place| place.overlooked.is_none())
+    }
+
+    /// The new text, in pieces that follow each other.
+    fn pieces(&self) -> Vec<&str> {
+        let mut pieces = Vec::with_capacity(self.places.len() * 2 + 1);
+        let mut at = 0;
+        for place in &self.places {
+            pieces.push(self.text.get(at..place.span.start).unwrap_or_default());
+            pieces.push(&*place.text);
+            at = place.span.end;
+        }
+        pieces.push(self.text.get(at..).unwrap_or_default());
+        pieces
+    }
+
+    fn report(self, max_diff_bytes: usize) -> EditReport {
+        let changes: Vec<Change<'_>> = self
+            .places
+            .iter()
+            .map(|place| Change {
+                old: place.span.clone(),
+                new: &place.text,
+            })
+            .collect();
+        let diff = diff::unified(self.text, &changes, max_diff_bytes);
+        EditReport {
+            replacements: self.places.len(),
+            notes: self.notes,
+            diff: diff.text,
+            first_changed_line: diff.first_changed_line,
+        }
+    }
 }
 
 fn title(index: usize) -> String {
@@ -198,7 +251,8 @@ fn line_numbers<'a>(text: &str, places: impl Iterator<Item = &'a usize>) -> Stri
 /// Edits a file, in one step: a reader, or a crash, finds the old content or the new one.
 ///
 /// Encoding, byte order mark, line endings and mode stay. The edits are made on the file as it is at
-/// the call, whatever was seen of it before; if it changes during the call, nothing is written.
+/// the call; if it changes during the call, nothing is written. If it changed since this run last saw
+/// it, each edit must match exactly, and once.
 pub fn edit_file(
     workspace: &Workspace,
     args: &EditArgs,
@@ -220,50 +274,70 @@ fn edit_locked(
 ) -> Result<EditedFile, Error> {
     stop.check()?;
     let limits = workspace.limits();
-    let mut file = open_regular(place)?;
+    let OpenFile { info, content } = open_regular(workspace, place)?;
     let io = |source| Error::io("edit", &place.shown, source);
     let failed = |reason| Error::Edit {
         path: place.shown.clone(),
         reason,
     };
-    let old = file.metadata().map_err(io)?;
-    if old.len() > limits.edit_file_bytes {
+    if info.size > limits.edit_file_bytes {
         return Err(Error::TooLarge {
             path: place.shown.clone(),
-            bytes: old.len(),
+            bytes: info.size,
             limit: limits.edit_file_bytes,
             hint: "Use `bash` with sed or another stream editor.",
         });
     }
-    let mut bytes = Vec::with_capacity(old.len() as usize + 1);
-    file.by_ref()
+    let mut bytes = Vec::with_capacity(info.size as usize + 1);
+    content
         .take(limits.edit_file_bytes + 1)
         .read_to_end(&mut bytes)
         .map_err(io)?;
-    let text = TextFile::decode(bytes).map_err(|reason| Error::Content {
+    let file = TextFile::decode(bytes).map_err(|reason| Error::Content {
         path: place.shown.clone(),
         reason,
     })?;
-    let edits = fitted(&text, edits).map_err(failed)?;
+    let edits = fitted(&file, edits).map_err(failed)?;
     stop.check()?;
-    let edited = edit_text(&text.text, &edits, limits.diff_bytes).map_err(failed)?;
-    let bytes = text.encode(&edited.text).ok_or_else(|| {
-        failed(format!(
-            "It is encoded in {}, which lacks a character of `new_text`.",
-            text.encoding.name()
-        ))
-    })?;
-    let (Some(parent), Some(_)) = (place.real.parent(), place.real.file_name()) else {
-        return Err(failed("It has no name.".to_owned()));
+    let stale = seen
+        .version(&place.real)
+        .is_some_and(|version| !version.same_content(&info.version));
+    let plan = Plan::new(&file.text, &edits);
+    let mut plan = match plan {
+        Ok(plan) if stale && !plan.is_certain(&edits) => {
+            return Err(Error::Changed {
+                path: place.shown.clone(),
+                what: "changed since this run last saw it, and not every edit matches exactly",
+            });
+        }
+        Err(reason) if stale => {
+            return Err(failed(format!(
+                "{reason}\nThe file changed since this run last saw it. Read it again, then repeat \
+                 the edit."
+            )));
+        }
+        plan => plan.map_err(failed)?,
     };
-    let folder = Folder::open(parent).map_err(io)?;
-    check_writable(place, &folder)?;
-    let version = replace(place, &folder, &bytes, Some(&old), stop)?;
+    if stale {
+        plan.notes.push(
+            "The file had changed since this run last saw it; the edit was made on what is there \
+             now."
+                .to_owned(),
+        );
+    }
+    let content: Vec<Cow<'_, [u8]>> = plan
+        .pieces()
+        .into_iter()
+        .map(|piece| file.encode_part(piece))
+        .collect();
+    let mut pieces = vec![file.mark()];
+    pieces.extend(content.iter().map(|piece| &**piece));
+    let version = replace(workspace, place, &pieces, Some(info.version), stop)?;
     seen.record(&place.real, version);
     Ok(EditedFile {
         path: place.shown.clone(),
         real: place.real.clone(),
-        edited,
+        report: plan.report(limits.diff_bytes),
     })
 }
 
@@ -330,24 +404,24 @@ impl Tool for EditTool {
         let workspace = self.0.for_call(cx);
         let seen = workspace.seen(cx);
         let file = blocking::run(cx, move |stop| edit_file(&workspace, &args, &seen, stop)).await?;
-        let EditedFile { path, real, edited } = file;
-        let places = if edited.replacements == 1 {
+        let EditedFile { path, real, report } = file;
+        let places = if report.replacements == 1 {
             "place"
         } else {
             "places"
         };
-        let mut text = format!("Edited {path}: {} {places}.", edited.replacements);
-        for note in &edited.notes {
+        let mut text = format!("Edited {path}: {} {places}.", report.replacements);
+        for note in &report.notes {
             text.push('\n');
             text.push_str(note);
         }
         text.push('\n');
-        text.push_str(&edited.diff);
+        text.push_str(&report.diff);
         Ok(ToolOutput::text(text).with_details(json!({
-            "path": real,
-            "replacements": edited.replacements,
-            "diff": edited.diff,
-            "first_changed_line": edited.first_changed_line,
+            "path": names::shown_path(&real),
+            "replacements": report.replacements,
+            "diff": report.diff,
+            "first_changed_line": report.first_changed_line,
         })))
     }
 }

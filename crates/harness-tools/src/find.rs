@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use harness_core::{Execution, Replay, Tool, ToolContext, ToolError, ToolOutput, async_trait};
@@ -13,10 +14,11 @@ use serde_json::{Value, json};
 use crate::aliases;
 use crate::blocking::{self, Stop};
 use crate::error::Error;
+use crate::files::{FileKind, Next, WalkEntry};
 use crate::glob::Glob;
 use crate::limits::Limits;
+use crate::tree::Tree;
 use crate::truncate;
-use crate::walk::{Next, Walk};
 use crate::workspace::Workspace;
 
 /// Finds files and folders by glob, hidden ones included, .git and ignored ones (.gitignore) left out.
@@ -53,70 +55,41 @@ pub fn find_paths(
     stop: &Stop,
 ) -> Result<FindResult, Error> {
     let place = workspace.to_read(args.path.as_deref().unwrap_or("."))?;
-    if !place
-        .metadata
-        .as_ref()
-        .is_some_and(std::fs::Metadata::is_dir)
-    {
+    if !place.is_folder() {
         return Err(Error::WrongKind {
             path: place.shown,
             what: "not a folder",
             hint: "",
         });
     }
-    let limits = workspace.limits();
-    let limit = Limits::wanted(limits.find_paths, args.limit);
+    let limit = Limits::wanted(workspace.limits().find_paths, args.limit);
     let glob = Glob::new(&args.pattern, &place.real)?;
-    let root = workspace.real_root();
-    let walk = Walk {
-        folder: &place.real,
-        root: root.as_deref(),
-        max_entries: limits.walk_entries,
-        stop,
+    let is_match = |entry: &WalkEntry<'_>| {
+        let below = entry.path.strip_prefix(&place.real).unwrap_or(entry.path);
+        glob.is_match(below, entry.kind == FileKind::Folder)
     };
-    let is_match = |entry: &ignore::DirEntry| {
-        let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-        let below = entry
-            .path()
-            .strip_prefix(&place.real)
-            .unwrap_or(entry.path());
-        glob.is_match(below, is_folder).then_some(is_folder)
-    };
-    let found: Mutex<BTreeMap<PathBuf, bool>> = Mutex::default();
-    let bounded = walk.visit(|entry| {
+    let found = First::new(limit + 1);
+    let tree = Tree::new(workspace, &place.real, stop);
+    let mut notices = Vec::new();
+    tree.visit(&mut notices, |entry| {
         let is_match = is_match(entry);
-        if is_match.is_none() && !entry.file_type().is_some_and(|kind| kind.is_dir()) {
+        let is_folder = entry.kind == FileKind::Folder;
+        if !is_match && !is_folder {
             return Next::On;
         }
-        let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-        let full = found.len() > limit;
-        if full
-            && found
-                .last_key_value()
-                .is_some_and(|(last, _)| entry.path() > last.as_path())
-        {
+        // One more than is shown, to know that there are more.
+        if !found.wants(entry.path) {
             return Next::Skip;
         }
-        if let Some(is_folder) = is_match {
-            found.insert(entry.path().to_owned(), is_folder);
-            // One more than is shown, to know that there are more.
-            if found.len() > limit + 1 {
-                found.pop_last();
-            }
+        if is_match {
+            found.add(entry.path, is_folder);
         }
         Next::On
     });
     stop.check()?;
-    let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let mut notices = Vec::new();
-    if bounded {
-        notices.push(format!(
-            "The search ended after {} entries.",
-            limits.walk_entries
-        ));
-    }
+    let found = found.finish();
     if found.is_empty()
-        && let Some(path) = walk.left_out(|entry| is_match(entry).is_some(), true)
+        && let Some(path) = tree.left_out(is_match)
     {
         notices.push(format!(
             "Ignored files were left out; `{}` matches. Name its folder in `path` to search there.",
@@ -128,7 +101,7 @@ pub fn find_paths(
         .into_iter()
         .take(limit)
         .map(|(path, is_folder)| {
-            let mut shown = workspace.show(&path).replace('\n', "\\n");
+            let mut shown = workspace.show(&path);
             if is_folder {
                 shown.push('/');
             }
@@ -140,6 +113,54 @@ pub fn find_paths(
         more,
         notices,
     })
+}
+
+/// The first paths of those that come in any order.
+struct First {
+    enough: usize,
+    full: AtomicBool,
+    paths: Mutex<BTreeMap<PathBuf, bool>>,
+}
+
+impl First {
+    fn new(enough: usize) -> Self {
+        Self {
+            enough,
+            full: AtomicBool::new(false),
+            paths: Mutex::default(),
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<PathBuf, bool>> {
+        self.paths.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether this path, or one below it, could still be among the first ones.
+    fn wants(&self, path: &Path) -> bool {
+        let last = |paths: &BTreeMap<PathBuf, bool>| {
+            paths
+                .last_key_value()
+                .is_none_or(|(last, _)| path < last.as_path())
+        };
+        !self.full.load(Ordering::Relaxed) || last(&self.lock())
+    }
+
+    fn add(&self, path: &Path, is_folder: bool) {
+        let mut paths = self.lock();
+        paths.insert(path.to_owned(), is_folder);
+        if paths.len() > self.enough {
+            paths.pop_last();
+        }
+        if paths.len() >= self.enough {
+            self.full.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn finish(self) -> BTreeMap<PathBuf, bool> {
+        self.paths
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl FindResult {

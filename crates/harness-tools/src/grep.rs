@@ -1,7 +1,6 @@
 //! `grep`: lines that match a pattern.
 
 use std::fmt::Write as _;
-use std::path::Path;
 
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use harness_core::{Execution, Replay, Tool, ToolContext, ToolError, ToolOutput, async_trait};
@@ -12,11 +11,13 @@ use serde_json::{Value, json};
 use crate::aliases;
 use crate::blocking::{self, Stop};
 use crate::error::Error;
+use crate::files::{FileKind, Next, WalkEntry};
 use crate::glob::Glob;
+use crate::invisible;
 use crate::limits::Limits;
 use crate::search::{FileSearch, Found, Line, Searched};
+use crate::tree::Tree;
 use crate::truncate;
-use crate::walk::{Next, Walk};
 use crate::workspace::Workspace;
 
 /// The largest compiled pattern, in bytes.
@@ -74,60 +75,43 @@ pub fn search_files(
         .context
         .and_then(|n| usize::try_from(n).ok())
         .unwrap_or(0);
-    let search = FileSearch {
-        matcher: matcher(args)?,
-        context: context.min(limits.grep_context),
-        line_chars: limits.grep_line_chars,
-        line_bytes: limits.grep_line_bytes,
-        // One more than is shown, to know that there are more.
-        max_matches: limit + 1,
-        stop: stop.clone(),
-    };
+    // One more than is shown, to know that there are more.
+    let search = FileSearch::new(
+        matcher(args)?,
+        limits,
+        context.min(limits.grep_context),
+        limit + 1,
+        stop,
+    );
     let found = Found::new(limit + 1);
-    let is_folder = place
-        .metadata
-        .as_ref()
-        .is_some_and(std::fs::Metadata::is_dir);
+    let files = workspace.files();
     let mut notices = Vec::new();
-    if is_folder {
+    if place.is_folder() {
         let glob = args
             .glob
             .as_deref()
             .map(|glob| Glob::new(glob, &place.real))
             .transpose()?;
-        let root = workspace.real_root();
-        let walk = Walk {
-            folder: &place.real,
-            root: root.as_deref(),
-            max_entries: limits.walk_entries,
-            stop,
+        let wanted = |entry: &WalkEntry<'_>| {
+            entry.kind == FileKind::File
+                && glob.as_ref().is_none_or(|glob| {
+                    let below = entry.path.strip_prefix(&place.real).unwrap_or(entry.path);
+                    glob.is_match(below, false)
+                })
         };
-        let wanted = |entry: &ignore::DirEntry| {
-            let below = entry
-                .path()
-                .strip_prefix(&place.real)
-                .unwrap_or(entry.path());
-            entry.file_type().is_some_and(|kind| kind.is_file())
-                && glob.as_ref().is_none_or(|glob| glob.is_match(below, false))
-        };
-        let bounded = walk.visit(|entry| {
-            if !found.wants(entry.path()) {
+        let tree = Tree::new(workspace, &place.real, stop);
+        tree.visit(&mut notices, |entry| {
+            if !found.wants(entry.path) {
                 return Next::Skip;
             }
             if wanted(entry) {
-                found.add(entry.path(), search.run(entry.path()));
+                found.add(entry.path, search.run(files, entry.path));
             }
             Next::On
         });
-        if bounded {
-            notices.push(format!(
-                "The search ended after {} entries.",
-                limits.walk_entries
-            ));
-        }
         stop.check()?;
         if found.is_empty()
-            && let Some(path) = walk.left_out(wanted, false)
+            && let Some(path) = tree.left_out(wanted)
         {
             notices.push(format!(
                 "Ignored files were left out, such as `{}`. Name a file or folder in `path` to \
@@ -136,13 +120,13 @@ pub fn search_files(
             ));
         }
     } else {
-        crate::read::open_regular(&place)?;
-        found.add(&place.real, search.run(&place.real));
+        crate::read::open_regular(workspace, &place)?;
+        found.add(&place.real, search.run(files, &place.real));
         stop.check()?;
     }
     let (files, skipped) = found.finish();
     skipped.describe(&mut notices);
-    Ok(lay_out(workspace, files, limit, search.context, notices))
+    Ok(lay_out(workspace, files, limit, search.context(), notices))
 }
 
 fn matcher(args: &GrepArgs) -> Result<RegexMatcher, Error> {
@@ -184,7 +168,7 @@ fn lay_out(
         notices,
     };
     for (path, searched) in files {
-        let shown = show(workspace, &path);
+        let shown = workspace.show(&path);
         let mut last: Option<u64> = None;
         let mut last_match: Option<u64> = None;
         for line in searched.lines {
@@ -223,10 +207,6 @@ fn lay_out(
     result
 }
 
-fn show(workspace: &Workspace, path: &Path) -> String {
-    workspace.show(path).replace('\n', "\\n")
-}
-
 impl GrepResult {
     /// The lines, at most `max_bytes` of them, and notices in brackets.
     pub fn render(&self, max_bytes: usize) -> String {
@@ -247,7 +227,9 @@ impl GrepResult {
                 self.matches
             );
         }
-        for notice in &self.notices {
+        let (text, hidden) = invisible::shown(&text, "files", None);
+        let mut text = text.into_owned();
+        for notice in self.notices.iter().chain(&hidden) {
             let _ = write!(text, "\n[{notice}]");
         }
         text

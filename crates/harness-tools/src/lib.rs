@@ -70,20 +70,25 @@ mod diff;
 mod edit;
 mod error;
 mod file_lock;
+mod files;
 mod find;
 mod folded;
 mod folder;
+mod given_path;
 mod glob;
 mod grep;
+mod invisible;
 mod limits;
 mod lines;
-mod local_disk;
+mod local_files;
 mod lookalike;
 mod ls;
 mod matching;
+mod names;
 mod nearest;
 mod picture;
 mod place;
+mod plain_walk;
 mod process;
 mod read;
 mod search;
@@ -91,10 +96,12 @@ mod seen;
 mod shell;
 mod splice;
 mod terminal;
+#[cfg(feature = "test-support")]
+pub mod test_support;
 mod text_file;
+mod tree;
 mod truncate;
 mod version;
-mod walk;
 mod workspace;
 mod write;
 
@@ -102,11 +109,16 @@ pub use bash::{BashArgs, BashTool};
 pub use blocking::Stop;
 pub use command::{CommandLine, CommandReport, run_command};
 pub use default_tools::default_tools;
-pub use edit::{Edit, EditArgs, EditTool, Edited, EditedFile, edit_file, edit_text};
+pub use edit::{Edit, EditArgs, EditReport, EditTool, Edited, EditedFile, edit_file, edit_text};
 pub use error::Error;
+pub use files::{
+    Entry, FileInfo, FileKind, Files, Next, OpenFile, ReplaceError, Replacement, Resolved, Walk,
+    WalkEnd, WalkEntry,
+};
 pub use find::{FindArgs, FindResult, FindTool, find_paths};
 pub use grep::{GrepArgs, GrepResult, GrepTool, search_files};
 pub use limits::Limits;
+pub use local_files::LocalFiles;
 pub use ls::{Listing, LsArgs, LsTool, list_folder};
 pub use picture::Picture;
 pub use place::Place;

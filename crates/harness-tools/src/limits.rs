@@ -21,7 +21,7 @@ pub struct Limits {
     /// How many bytes `read` goes on reading past the shown part, to count the lines of the file.
     /// 256 MiB. (Looking for the first line to show is not bounded: it was asked for.)
     pub read_scan_bytes: u64,
-    /// The largest file that `edit` takes into memory, in bytes. 32 MiB.
+    /// The largest file that `edit` takes into memory, in bytes. 256 MiB.
     pub edit_file_bytes: u64,
     /// The most bytes of the diff that `edit` shows. 16 KiB.
     pub diff_bytes: usize,
@@ -77,7 +77,7 @@ impl Default for Limits {
             output_bytes: 50 * 1024,
             read_lines: 2_000,
             read_scan_bytes: 256 * MIB,
-            edit_file_bytes: 32 * MIB,
+            edit_file_bytes: 256 * MIB,
             diff_bytes: 16 * 1024,
             image_file_bytes: 32 * MIB,
             image_decode_bytes: 256 * MIB,

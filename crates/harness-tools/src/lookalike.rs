@@ -1,9 +1,14 @@
 //! Characters and names that look the same and are not.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use unicode_normalization::UnicodeNormalization;
+
+use crate::files::Files;
+use crate::invisible;
+use crate::names;
 
 /// How many names of a folder are looked at.
 const MAX_NAMES: usize = 20_000;
@@ -27,9 +32,12 @@ pub(crate) fn fold(c: char) -> char {
     }
 }
 
-/// A name as it looks: composed, with plain quotes, dashes and spaces.
+/// A name as it looks: composed, with plain quotes, dashes and spaces, without what is invisible.
 fn look(name: &str) -> String {
-    name.nfkc().map(fold).collect()
+    name.nfkc()
+        .filter(|c| !invisible::is_invisible(*c))
+        .map(fold)
+        .collect()
 }
 
 /// What a folder offers for a name that is not in it.
@@ -42,28 +50,30 @@ pub(crate) struct Offer {
 }
 
 /// Looks through a folder for names like `name`.
-pub(crate) fn offer(folder: &Path, name: &str) -> Offer {
-    let Ok(entries) = std::fs::read_dir(folder) else {
-        return Offer::default();
-    };
-    let wanted = look(name);
+pub(crate) fn offer(files: &dyn Files, folder: &Path, name: &OsStr) -> Offer {
+    let wanted = look(&name.to_string_lossy());
     let wanted_lower = wanted.to_lowercase();
     let mut same: Vec<OsString> = Vec::new();
     let mut scored: Vec<(u32, String)> = Vec::new();
-    for entry in entries.take(MAX_NAMES).flatten() {
-        let os_name = entry.file_name();
-        let Some(other) = os_name.to_str() else {
-            continue;
-        };
-        let other_look = look(other);
+    let mut looked_at = 0;
+    // A folder that cannot be listed offers what was seen of it.
+    let _ = files.list(folder, &mut |entry| {
+        let other = names::shown(&entry.name);
+        let other_look = look(&other);
         if other_look == wanted {
-            same.push(os_name.clone());
+            same.push(entry.name.clone());
         }
         let score = similarity(&wanted_lower, &other_look.to_lowercase());
         if score >= 600 {
-            scored.push((score, other.to_owned()));
+            scored.push((score, other.into_owned()));
         }
-    }
+        looked_at += 1;
+        if looked_at < MAX_NAMES {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
+    });
     scored.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     scored.truncate(MAX_OFFERS);
     let similar = scored.into_iter().map(|(_, name)| name).collect();

@@ -1,9 +1,9 @@
 //! `ls`: what is in a folder.
 
-use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
-use std::os::unix::fs::FileTypeExt;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use harness_core::{Execution, Replay, Tool, ToolContext, ToolError, ToolOutput, async_trait};
@@ -14,7 +14,9 @@ use serde_json::{Value, json};
 use crate::aliases;
 use crate::blocking::{self, Stop};
 use crate::error::Error;
+use crate::files::{FileKind, Files};
 use crate::limits::Limits;
+use crate::names;
 use crate::truncate;
 use crate::workspace::Workspace;
 
@@ -40,12 +42,9 @@ pub struct Listing {
 /// Lists a folder. Only as many names as are shown are kept in memory.
 pub fn list_folder(workspace: &Workspace, args: &LsArgs, stop: &Stop) -> Result<Listing, Error> {
     let place = workspace.to_read(args.path.as_deref().unwrap_or("."))?;
-    if let Some(metadata) = place
-        .metadata
-        .as_ref()
-        .filter(|metadata| !metadata.is_dir())
-    {
-        let what = match crate::read::wrong_kind(metadata) {
+    if !place.is_folder() {
+        let kind = place.info.map(|info| info.kind);
+        let what = match kind.and_then(FileKind::unlike_a_file) {
             None => "a file, not a folder",
             Some((what, _)) => what,
         };
@@ -56,48 +55,54 @@ pub fn list_folder(workspace: &Workspace, args: &LsArgs, stop: &Stop) -> Result<
         });
     }
     let limit = Limits::wanted(workspace.limits().ls_entries, args.limit);
-    let io = |source| Error::io("list", &place.shown, source);
-    let mut names: BTreeSet<OsString> = BTreeSet::new();
+    let mut names: BTreeMap<OsString, FileKind> = BTreeMap::new();
     let mut total = 0;
-    for entry in std::fs::read_dir(&place.real).map_err(io)? {
-        stop.check()?;
-        names.insert(entry.map_err(io)?.file_name());
+    let listed = workspace.files().list(&place.real, &mut |entry| {
         total += 1;
-        if names.len() > limit {
-            names.pop_last();
+        let wanted = names.len() < limit
+            || names
+                .last_key_value()
+                .is_some_and(|(last, _)| entry.name < *last);
+        if wanted {
+            names.insert(entry.name, entry.kind);
+            if names.len() > limit {
+                names.pop_last();
+            }
         }
-    }
+        if stop.is_stopped() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    });
+    stop.check()?;
+    listed.map_err(|source| Error::io("list", &place.shown, source))?;
     let entries = names
         .iter()
-        .map(|name| entry_line(&place.real, name))
+        .map(|(name, kind)| entry_line(workspace.files(), &place.real, name, *kind))
         .collect();
     Ok(Listing { entries, total })
 }
 
-fn entry_line(folder: &Path, name: &OsString) -> String {
-    let path = folder.join(name);
-    // A line break in a name would make two entries of one.
-    let mut line = name.to_string_lossy().replace('\n', "\\n");
-    let Ok(metadata) = std::fs::symlink_metadata(&path) else {
-        return line;
-    };
-    let kind = metadata.file_type();
-    if kind.is_dir() {
-        line.push('/');
-    } else if kind.is_symlink() {
-        line.push('@');
-        if let Ok(target) = std::fs::read_link(&path) {
-            let _ = write!(line, " -> {}", target.to_string_lossy());
+fn entry_line(files: &dyn Files, folder: &Path, name: &OsStr, kind: FileKind) -> String {
+    let mut line = names::shown(name).into_owned();
+    match kind {
+        FileKind::Folder => line.push('/'),
+        FileKind::Pipe => line.push('|'),
+        FileKind::Socket => line.push('='),
+        FileKind::Symlink => {
+            let path = folder.join(name);
+            line.push('@');
+            if let Ok(target) = files.read_link(&path) {
+                let _ = write!(line, " -> {}", names::shown_path(&target));
+            }
+            match files.resolve(&path).ok().and_then(|found| found.info) {
+                Some(target) if target.is_folder() && !line.ends_with('/') => line.push('/'),
+                Some(_) => {}
+                None => line.push_str(" (broken)"),
+            }
         }
-        match std::fs::metadata(&path) {
-            Ok(target) if target.is_dir() && !line.ends_with('/') => line.push('/'),
-            Ok(_) => {}
-            Err(_) => line.push_str(" (broken)"),
-        }
-    } else if kind.is_fifo() {
-        line.push('|');
-    } else if kind.is_socket() {
-        line.push('=');
+        FileKind::File | FileKind::Device => {}
     }
     line
 }

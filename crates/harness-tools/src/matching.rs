@@ -6,7 +6,7 @@
 //! 1. exactly;
 //! 2. whatever the line endings, and whether or not the last line of the file has one;
 //! 3. whatever blanks stand at the ends of lines;
-//! 4. whichever of the quotes, dashes and spaces that look alike;
+//! 4. whichever of the quotes, dashes and spaces that look alike, and whatever is not seen;
 //! 5. whole lines that are all indented more, or all less, by the same blanks.
 //!
 //! On rungs 2 to 5, the parts that the old and the new text share keep the bytes of the file.
@@ -54,7 +54,7 @@ pub(crate) struct Haystack<'a> {
 const BLURS: [(Blur, &str); 3] = [
     (Blur::LineEndings, "line endings"),
     (Blur::TrailingBlanks, "blanks at line ends"),
-    (Blur::LookAlikes, "look-alike quotes, dashes or spaces"),
+    (Blur::LookAlikes, "look-alike or invisible characters"),
 ];
 
 impl<'a> Haystack<'a> {

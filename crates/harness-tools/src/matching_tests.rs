@@ -13,7 +13,7 @@ fn edited(text: &str, old: &str, new: &str) -> Result<(String, Option<&'static s
 fn the_rungs_of_the_ladder() {
     let endings = Some("line endings");
     let blanks = Some("blanks at line ends");
-    let alike = Some("look-alike quotes, dashes or spaces");
+    let alike = Some("look-alike or invisible characters");
     let indent = Some("indentation");
     for (text, old, new, expected, overlooked) in [
         ("a\nb\nc\n", "b", "X", "a\nX\nc\n", None),

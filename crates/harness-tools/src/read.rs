@@ -1,7 +1,7 @@
 //! `read`: some lines of a file, or a picture.
 
-use std::fs::File;
-use std::io::{ErrorKind, Read as _};
+use std::borrow::Cow;
+use std::io::{ErrorKind, Read};
 
 use harness_core::{Execution, Replay, Tool, ToolContext, ToolError, ToolOutput, async_trait};
 use schemars::JsonSchema;
@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 use crate::aliases;
 use crate::blocking::{self, Stop};
 use crate::error::Error;
-use crate::folder::Folder;
+use crate::files::OpenFile;
+use crate::invisible;
 use crate::lines::{Full, LineWindow, Window};
 use crate::picture::{self, Picture};
 use crate::place::Place;
 use crate::seen::SeenFiles;
 use crate::text_file::{Encoding, SAMPLE_BYTES, Sniffed, decode_piece, sniff};
-use crate::version::FileVersion;
 use crate::workspace::Workspace;
 
 /// How much is read at a time after the first piece.
@@ -74,26 +74,37 @@ pub fn read_file(
     seen: &SeenFiles,
     stop: &Stop,
 ) -> Result<ReadResult, Error> {
-    let limits = workspace.limits();
     let place = workspace.to_read(&args.path)?;
-    let mut file = open_regular(&place)?;
+    read_place(workspace, place, args, seen, stop)
+}
+
+fn read_place(
+    workspace: &Workspace,
+    place: Place,
+    args: &ReadArgs,
+    seen: &SeenFiles,
+    stop: &Stop,
+) -> Result<ReadResult, Error> {
+    let limits = workspace.limits();
+    let OpenFile {
+        info,
+        content: mut file,
+    } = open_regular(workspace, &place)?;
     let io = |source| Error::io("read", &place.shown, source);
-    let metadata = file.metadata().map_err(io)?;
-    let version = FileVersion::of(&metadata);
 
     let mut first = Vec::new();
     // One byte more than the file has, so that a small file is read, and seen to end, in one go.
-    let guess = usize::try_from(metadata.len())
+    let guess = usize::try_from(info.size)
         .unwrap_or(usize::MAX)
         .clamp(511, SAMPLE_BYTES);
     first.reserve_exact(guess + 1);
     let whole = fill(&mut file, &mut first, SAMPLE_BYTES).map_err(io)?;
 
     if let Some(format) = picture::format_of(&first) {
-        if metadata.len() > limits.image_file_bytes {
+        if info.size > limits.image_file_bytes {
             return Err(Error::TooLarge {
                 path: place.shown,
-                bytes: metadata.len(),
+                bytes: info.size,
                 limit: limits.image_file_bytes,
                 hint: "Scale the picture down first.",
             });
@@ -113,7 +124,7 @@ pub fn read_file(
     }
     let (encoding, bom) = match sniff(&first, whole) {
         Sniffed::Text { encoding, bom } => (encoding, bom),
-        Sniffed::Binary(kind) => return Err(binary(&place, kind, metadata.len())),
+        Sniffed::Binary(kind) => return Err(binary(&place, kind, info.size)),
     };
 
     let first_line = args
@@ -147,26 +158,26 @@ pub fn read_file(
     }
     let window = source.window.finish(ended);
     if memchr::memchr(0, window.text.as_bytes()).is_some() {
-        return Err(binary(&place, None, metadata.len()));
+        return Err(binary(&place, None, info.size));
     }
-    seen.record(&place.real, version);
-    describe(&place, args, window, encoding, metadata.len()).map(ReadResult::Text)
+    seen.record(&place.real, info.version);
+    describe(&place, args, window, encoding, info.size).map(ReadResult::Text)
 }
 
 /// Opens what must be a regular file.
-pub(crate) fn open_regular(place: &Place) -> Result<File, Error> {
+pub(crate) fn open_regular(workspace: &Workspace, place: &Place) -> Result<OpenFile, Error> {
     let wrong = |what, hint| Error::WrongKind {
         path: place.shown.clone(),
         what,
         hint,
     };
-    let Some(metadata) = &place.metadata else {
+    let Some(info) = &place.info else {
         return Err(Error::NotFound {
             path: place.shown.clone(),
             similar: Vec::new(),
         });
     };
-    if let Some((what, hint)) = wrong_kind(metadata) {
+    if let Some((what, hint)) = info.kind.unlike_a_file() {
         return Err(wrong(what, hint));
     }
     if place.folder_meant {
@@ -175,34 +186,12 @@ pub(crate) fn open_regular(place: &Place) -> Result<File, Error> {
             " Leave out the slash at the end.",
         ));
     }
-    let io = |source| Error::io("open", &place.shown, source);
-    let (Some(parent), Some(name)) = (place.real.parent(), place.real.file_name()) else {
-        return Err(wrong("a folder", ""));
-    };
-    let file = Folder::open(parent)
-        .and_then(|folder| folder.open_file(name))
-        .map_err(io)?;
+    let file = workspace.files().open(&place.real);
+    let file = file.map_err(|source| Error::io("open", &place.shown, source))?;
     // Between the check and the opening something else may have taken the name.
-    if let Some((what, hint)) = wrong_kind(&file.metadata().map_err(io)?) {
-        return Err(wrong(what, hint));
-    }
-    Ok(file)
-}
-
-/// What it is, if it is no regular file, and what to do.
-pub(crate) fn wrong_kind(metadata: &std::fs::Metadata) -> Option<(&'static str, &'static str)> {
-    use std::os::unix::fs::FileTypeExt;
-    let kind = metadata.file_type();
-    if kind.is_file() {
-        None
-    } else if kind.is_dir() {
-        Some(("a folder, not a file", " Use `ls` to list it."))
-    } else if kind.is_fifo() {
-        Some(("a named pipe, not a file", ""))
-    } else if kind.is_socket() {
-        Some(("a socket, not a file", ""))
-    } else {
-        Some(("a device, not a file", ""))
+    match file.info.kind.unlike_a_file() {
+        Some((what, hint)) => Err(wrong(what, hint)),
+        None => Ok(file),
     }
 }
 
@@ -215,7 +204,7 @@ fn binary(place: &Place, kind: Option<&'static str>, bytes: u64) -> Error {
 }
 
 /// Reads until `bytes` has `upto` bytes; true if the file ended.
-fn fill(file: &mut File, bytes: &mut Vec<u8>, upto: usize) -> std::io::Result<bool> {
+fn fill(file: &mut impl Read, bytes: &mut Vec<u8>, upto: usize) -> std::io::Result<bool> {
     while bytes.len() < upto {
         let missing = (upto - bytes.len()) as u64;
         match file.by_ref().take(missing).read_to_end(bytes) {
@@ -318,6 +307,11 @@ fn describe(
         }
         other => notices.push(format!("The file is {}, shown as UTF-8.", other.name())),
     }
+    let (text, hidden) = match invisible::shown(&text, "file", Some(shown.start)) {
+        (Cow::Owned(without), notice) => (without, notice),
+        (Cow::Borrowed(_), notice) => (text, notice),
+    };
+    notices.extend(hidden);
     Ok(TextRead {
         text,
         notices,
@@ -383,10 +377,12 @@ impl Tool for ReadTool {
     async fn call(&self, cx: &ToolContext, args: ReadArgs) -> Result<ToolOutput, ToolError> {
         let workspace = self.0.for_call(cx);
         let seen = workspace.seen(cx);
-        let read = if workspace.is_quick_to_read(&args.path) {
-            read_file(&workspace, &args, &seen, &Stop::default()).map_err(Error::into_tool_error)?
-        } else {
-            blocking::run(cx, move |stop| read_file(&workspace, &args, &seen, stop)).await?
+        let read = match workspace.quick_to_read(&args.path) {
+            Some(place) => read_place(&workspace, place, &args, &seen, &Stop::default())
+                .map_err(Error::into_tool_error)?,
+            None => {
+                blocking::run(cx, move |stop| read_file(&workspace, &args, &seen, stop)).await?
+            }
         };
         Ok(match read {
             ReadResult::Picture(picture) => {

@@ -1,9 +1,9 @@
 //! Searching one file, and keeping the first matches of many.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use grep_matcher::{LineTerminator, Matcher};
@@ -11,20 +11,24 @@ use grep_regex::RegexMatcher;
 use grep_searcher::{
     BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch,
 };
-use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use crate::blocking::Stop;
+use crate::files::Files;
+use crate::limits::Limits;
+use crate::names;
 use crate::truncate;
 
 /// How files are searched.
 #[derive(Debug)]
 pub(crate) struct FileSearch {
-    pub(crate) matcher: RegexMatcher,
-    pub(crate) context: usize,
-    pub(crate) line_chars: usize,
-    pub(crate) line_bytes: usize,
-    pub(crate) max_matches: usize,
-    pub(crate) stop: Stop,
+    matcher: RegexMatcher,
+    context: usize,
+    line_chars: usize,
+    line_bytes: usize,
+    max_matches: usize,
+    stop: Stop,
+    /// Searchers that are not in use: each has a large buffer.
+    idle: Mutex<Vec<Searcher>>,
 }
 
 /// A line to show.
@@ -47,20 +51,44 @@ pub(crate) struct Searched {
 }
 
 impl FileSearch {
-    /// Searches a file, which is opened without following a link. What cannot be opened gives nothing
-    /// but its problem.
-    pub(crate) fn run(&self, path: &Path) -> Searched {
+    /// Searches for `matcher`, with as many lines of context on each side, and stops in each file
+    /// after `max_matches`.
+    pub(crate) fn new(
+        matcher: RegexMatcher,
+        limits: &Limits,
+        context: usize,
+        max_matches: usize,
+        stop: &Stop,
+    ) -> Self {
+        Self {
+            matcher,
+            context,
+            line_chars: limits.grep_line_chars,
+            line_bytes: limits.grep_line_bytes,
+            max_matches,
+            stop: stop.clone(),
+            idle: Mutex::default(),
+        }
+    }
+
+    /// How many lines of context are kept.
+    pub(crate) fn context(&self) -> usize {
+        self.context
+    }
+
+    /// Searches a file by its real path. What cannot be opened gives nothing but its problem.
+    pub(crate) fn run(&self, files: &dyn Files, real: &Path) -> Searched {
         let mut collect = Collect {
             search: self,
             searched: Searched::default(),
         };
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let result = match openat(CWD, path, flags, Mode::empty()) {
-            Ok(fd) => self
-                .searcher()
-                .search_file(&self.matcher, &File::from(fd), &mut collect),
-            Err(error) => Err(error.into()),
-        };
+        let result = files.open(real).and_then(|mut file| {
+            let idle = self.idle().pop();
+            let mut searcher = idle.unwrap_or_else(|| self.searcher());
+            let result = searcher.search_reader(&self.matcher, &mut file.content, &mut collect);
+            self.idle().push(searcher);
+            result
+        });
         let mut searched = collect.searched;
         if let Err(error) = result {
             searched.problem = Some(error.to_string());
@@ -70,6 +98,10 @@ impl FileSearch {
             searched.matches = 0;
         }
         searched
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Searcher>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn searcher(&self) -> Searcher {
@@ -147,6 +179,8 @@ impl Sink for &mut Collect<'_> {
 #[derive(Debug)]
 pub(crate) struct Found {
     enough: usize,
+    /// There are enough matches, so that not every path is wanted any more.
+    full: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -170,6 +204,7 @@ impl Found {
     pub(crate) fn new(enough: usize) -> Self {
         Self {
             enough,
+            full: AtomicBool::new(false),
             state: Mutex::default(),
         }
     }
@@ -180,6 +215,9 @@ impl Found {
 
     /// Whether matches below this path could still be among the first ones.
     pub(crate) fn wants(&self, path: &Path) -> bool {
+        if !self.full.load(Ordering::Relaxed) {
+            return true;
+        }
         let state = self.lock();
         state.matches < self.enough
             || state
@@ -213,6 +251,8 @@ impl Found {
             return;
         }
         state.matches += searched.matches;
+        self.full
+            .store(state.matches >= self.enough, Ordering::Relaxed);
         state.files.insert(path.to_owned(), searched);
         while let Some((_, last)) = state.files.last_key_value() {
             let without = state.matches - last.matches;
@@ -242,7 +282,7 @@ impl Skipped {
             };
             notices.push(format!(
                 "Not searched to the end: {}{more}: {problem}.",
-                path.to_string_lossy()
+                names::shown_path(path)
             ));
         }
         if self.binary > 0 {

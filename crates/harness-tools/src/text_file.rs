@@ -99,11 +99,13 @@ pub fn sniff(sample: &[u8], whole: bool) -> Sniffed {
             None => Sniffed::Binary(magic),
         };
     }
-    let controls = sample
+    // The head tells; a look at each byte of a large file costs more than reading it.
+    let head = sample.get(..SAMPLE_BYTES).unwrap_or(sample);
+    let controls = head
         .iter()
         .filter(|byte| **byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r' | 8 | 12 | 27))
         .count();
-    if controls * 10 > sample.len() {
+    if controls * 10 > head.len() {
         return Sniffed::Binary(magic);
     }
     match eight_bit(sample, whole) {
@@ -137,6 +139,9 @@ fn wide_without_mark(sample: &[u8]) -> Option<Encoding> {
 }
 
 fn eight_bit(bytes: &[u8], whole: bool) -> Encoding {
+    if std::str::from_utf8(bytes).is_ok() {
+        return Encoding::Utf8;
+    }
     let (mut valid, mut invalid) = (0_usize, 0_usize);
     let mut chunks = bytes.utf8_chunks().peekable();
     while let Some(chunk) = chunks.next() {
@@ -217,39 +222,29 @@ pub struct TextFile {
 
 impl TextFile {
     /// Reads the bytes of a file. `Err` says in words why they are not text that can be changed
-    /// without loss.
+    /// without loss: the file is binary, or in an encoding that is neither UTF-8 nor UTF-16 with a byte
+    /// order mark. Such an encoding can only be guessed, and a wrong guess damages the file.
     pub fn decode(bytes: Vec<u8>) -> Result<Self, String> {
         let (encoding, bom) = match sniff(&bytes, true) {
             Sniffed::Binary(_) => return Err("it is a binary file, not text".to_owned()),
             Sniffed::Text { encoding, bom } => (encoding, bom),
         };
-        let lossy = || {
-            format!(
-                "it looks like {}, but not all of it can be read as that, so it cannot be changed \
-                 without loss",
-                encoding.name()
-            )
-        };
         let text = match encoding {
             Encoding::Utf8 => {
-                let mut text = String::from_utf8(bytes).map_err(|_| lossy())?;
+                let mut text = String::from_utf8(bytes).map_err(|_| not_sound(encoding))?;
                 text.drain(..bom);
                 text
             }
-            Encoding::BrokenUtf8 => {
-                keep_invalid(bytes.get(bom..).unwrap_or_default()).ok_or_else(lossy)?
-            }
-            Encoding::Utf16Le | Encoding::Utf16Be | Encoding::Legacy(_) => {
+            Encoding::BrokenUtf8 => keep_invalid(bytes.get(bom..).unwrap_or_default())
+                .ok_or_else(|| not_sound(encoding))?,
+            Encoding::Utf16Le | Encoding::Utf16Be if bom > 0 => {
                 let content = bytes.get(bom..).unwrap_or_default();
                 let decoder = encoding.decoder();
                 let text = decoder.decode_without_bom_handling_and_without_replacement(content);
-                let text = text.ok_or_else(lossy)?.into_owned();
-                if let Encoding::Legacy(legacy) = encoding
-                    && *legacy.encode(&text).0 != *content
-                {
-                    return Err(lossy());
-                }
-                text
+                text.ok_or_else(|| not_sound(encoding))?.into_owned()
+            }
+            Encoding::Utf16Le | Encoding::Utf16Be | Encoding::Legacy(_) => {
+                return Err(other_encoding(encoding));
             }
         };
         Ok(Self {
@@ -259,45 +254,30 @@ impl TextFile {
         })
     }
 
-    /// The bytes of `text` in this file's encoding, with its byte order mark; `None` if the
-    /// encoding has no bytes for a character.
-    pub fn encode(&self, text: &str) -> Option<Vec<u8>> {
-        let mut bytes = Vec::with_capacity(text.len() + 3);
+    /// The bytes of `text` in this file's encoding, with its byte order mark.
+    pub fn encode(&self, text: &str) -> Vec<u8> {
+        [self.mark(), &*self.encode_part(text)].concat()
+    }
+
+    /// The bytes of a part of the text.
+    pub(crate) fn encode_part<'a>(&self, text: &'a str) -> Cow<'a, [u8]> {
         match self.encoding {
-            Encoding::Utf8 => {
-                if self.bom {
-                    bytes.extend_from_slice(b"\xef\xbb\xbf");
-                }
-                bytes.extend_from_slice(text.as_bytes());
-            }
-            Encoding::BrokenUtf8 => {
-                if self.bom {
-                    bytes.extend_from_slice(b"\xef\xbb\xbf");
-                }
-                restore_invalid(text, &mut bytes);
-            }
-            Encoding::Utf16Le | Encoding::Utf16Be => {
-                let mark = if self.bom { Some('\u{feff}') } else { None };
-                let big = self.encoding == Encoding::Utf16Be;
-                for c in mark.into_iter().chain(text.chars()) {
-                    for unit in c.encode_utf16(&mut [0; 2]) {
-                        bytes.extend(if big {
-                            unit.to_be_bytes()
-                        } else {
-                            unit.to_le_bytes()
-                        });
-                    }
-                }
-            }
-            Encoding::Legacy(encoding) => {
-                let (encoded, _, failed) = encoding.encode(text);
-                if failed {
-                    return None;
-                }
-                bytes.extend_from_slice(&encoded);
-            }
+            Encoding::BrokenUtf8 if text.contains(is_kept_byte) => restore_invalid(text).into(),
+            Encoding::Utf16Le => wide(text, u16::to_le_bytes).into(),
+            Encoding::Utf16Be => wide(text, u16::to_be_bytes).into(),
+            // Older encodings are not written.
+            Encoding::Utf8 | Encoding::BrokenUtf8 | Encoding::Legacy(_) => text.as_bytes().into(),
         }
-        Some(bytes)
+    }
+
+    /// The byte order mark, if the file has one.
+    pub(crate) fn mark(&self) -> &'static [u8] {
+        match self.encoding {
+            _ if !self.bom => b"",
+            Encoding::Utf16Le => b"\xff\xfe",
+            Encoding::Utf16Be => b"\xfe\xff",
+            Encoding::Utf8 | Encoding::BrokenUtf8 | Encoding::Legacy(_) => b"\xef\xbb\xbf",
+        }
     }
 }
 
@@ -352,7 +332,8 @@ fn keep_invalid(bytes: &[u8]) -> Option<String> {
     Some(text)
 }
 
-fn restore_invalid(text: &str, bytes: &mut Vec<u8>) {
+fn restore_invalid(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len());
     for c in text.chars() {
         if is_kept_byte(c) {
             // U+F780 stands for 0x80.
@@ -361,6 +342,32 @@ fn restore_invalid(text: &str, bytes: &mut Vec<u8>) {
             bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
         }
     }
+    bytes
+}
+
+fn wide(text: &str, to_bytes: fn(u16) -> [u8; 2]) -> Vec<u8> {
+    text.encode_utf16().flat_map(to_bytes).collect()
+}
+
+fn not_sound(encoding: Encoding) -> String {
+    format!(
+        "it looks like {}, but not all of it can be read as that, so it cannot be changed without \
+         loss",
+        encoding.name()
+    )
+}
+
+/// Why a file in this encoding is not written, and what to do.
+pub(crate) fn other_encoding(encoding: Encoding) -> String {
+    let mark = match encoding {
+        Encoding::Utf16Le | Encoding::Utf16Be => " without a byte order mark",
+        _ => "",
+    };
+    let name = encoding.name();
+    format!(
+        "it looks like {name}{mark}; only UTF-8, and UTF-16 with a byte order mark, is written. Use \
+         `bash`: convert it with iconv, or change it with LC_ALL=C sed"
+    )
 }
 
 /// Whether this character stands for an invalid byte; see [`TextFile::decode`].

@@ -26,10 +26,27 @@ impl FileVersion {
         }
     }
 
+    /// A state as another source of files numbers it: `file` tells files apart, `stamp` is another
+    /// one after each change of the content.
+    pub fn numbered(file: u64, size: u64, stamp: i64) -> Self {
+        Self {
+            device: 0,
+            inode: file,
+            size,
+            modified: (stamp, 0),
+            changed: (stamp, 0),
+        }
+    }
+
     /// Whether the content is the same, as far as can be told; a change of mode, owner or link count
     /// is none.
     pub fn same_content(&self, other: &Self) -> bool {
         (self.device, self.inode, self.size, self.modified)
             == (other.device, other.inode, other.size, other.modified)
+    }
+
+    /// The device that the file is on.
+    pub(crate) fn device(&self) -> u64 {
+        self.device
     }
 }

@@ -7,15 +7,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use harness_core::ToolContext;
 
 use crate::error::Error;
+use crate::files::{Files, Resolved};
+use crate::given_path;
 use crate::limits::Limits;
-use crate::local_disk::LocalDisk;
+use crate::local_files::LocalFiles;
 use crate::lookalike;
-use crate::place::{self, Place};
+use crate::names;
+use crate::place::Place;
 use crate::seen::SeenFiles;
 use crate::shell::ShellOptions;
 
 /// How many files with a command's output stay readable when reading is confined.
 const MAX_OUTPUTS: usize = 1_000;
+
+/// How many components of one path are taken for ones that look the same.
+const MAX_SAME_LOOKS: usize = 16;
 
 /// Which paths a kind of access may reach.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,6 +62,7 @@ struct Inner {
     readable: Vec<PathBuf>,
     limits: Arc<Limits>,
     shell: Arc<ShellOptions>,
+    files: Arc<dyn Files>,
     shared: Arc<Shared>,
 }
 
@@ -66,7 +73,6 @@ struct Shared {
     outputs: Mutex<VecDeque<PathBuf>>,
     /// Held while a run's record of seen files is made.
     seen: Mutex<()>,
-    local_disk: LocalDisk,
 }
 
 impl Workspace {
@@ -83,6 +89,7 @@ impl Workspace {
             readable: Vec::new(),
             limits: Arc::default(),
             shell: Arc::default(),
+            files: Arc::new(LocalFiles::new()),
             shared: Arc::default(),
         }))
     }
@@ -120,6 +127,12 @@ impl Workspace {
         self.with(|inner| inner.shell = Arc::new(shell))
     }
 
+    /// Works on other files than those of this machine: of a container, of another machine, in
+    /// memory. Commands are another matter.
+    pub fn with_files(self, files: impl Files + 'static) -> Self {
+        self.with(|inner| inner.files = Arc::new(files))
+    }
+
     fn with(self, change: impl FnOnce(&mut Inner)) -> Self {
         let mut inner = Arc::unwrap_or_clone(self.0);
         change(&mut inner);
@@ -141,8 +154,9 @@ impl Workspace {
         &self.0.shell
     }
 
-    pub(crate) fn local_disk(&self) -> &LocalDisk {
-        &self.0.shared.local_disk
+    /// The files that the tools work on.
+    pub fn files(&self) -> &dyn Files {
+        &*self.0.files
     }
 
     /// The workspace of one call: if the run has a working folder of its own, that is the root, for
@@ -177,9 +191,18 @@ impl Workspace {
     /// Resolves the path of something that exists and may be read.
     ///
     /// A missing name is taken for the one name in its folder that looks exactly the same: models
-    /// type plain quotes, spaces and composed accents.
+    /// type plain quotes, spaces and composed accents, and `\xE9` for a byte that is not UTF-8.
     pub fn to_read(&self, path: &str) -> Result<Place, Error> {
         self.existing(path, self.0.read, "reading")
+    }
+
+    /// The same for a file that is there under that very name, and that can be read without a wait.
+    pub(crate) fn quick_to_read(&self, path: &str) -> Option<Place> {
+        let place = self.resolve(path).ok()?;
+        let quick = place
+            .info
+            .is_some_and(|info| self.files().is_quick(&self.0.root, &info));
+        (quick && self.allow(&place, self.0.read, "reading").is_ok()).then_some(place)
     }
 
     /// Resolves the path of something that exists and may be read and written.
@@ -196,7 +219,7 @@ impl Workspace {
         Ok(place)
     }
 
-    /// How a real path is shown: relative to the root if it lies in it.
+    /// How a real path is shown: relative to the root if it lies in it, in one line.
     pub fn show(&self, real: &Path) -> String {
         let shown = match real.strip_prefix(&self.0.root) {
             Ok(inside) => Some(inside.to_owned()),
@@ -206,64 +229,99 @@ impl Workspace {
         };
         match shown {
             Some(inside) if inside.as_os_str().is_empty() => ".".to_owned(),
-            Some(inside) => inside.to_string_lossy().into_owned(),
-            None => real.to_string_lossy().into_owned(),
+            Some(inside) => names::shown_path(&inside).into_owned(),
+            None => names::shown_path(real).into_owned(),
         }
     }
 
     fn existing(&self, path: &str, access: Access, act: &'static str) -> Result<Place, Error> {
         let place = self.resolve(path)?;
         self.allow(&place, access, act)?;
-        if place.metadata.is_some() {
+        if place.info.is_some() {
             return Ok(place);
         }
-        let (Some(folder), Some(name)) = (place.real.parent(), place.real.file_name()) else {
-            return Err(Error::NotFound {
-                path: place.shown,
-                similar: Vec::new(),
-            });
-        };
-        let offer = lookalike::offer(folder, &name.to_string_lossy());
-        if let Some(name) = offer.same_look {
-            // Through the whole check again: the name may be a link.
-            let shown = match Path::new(&place.shown).parent() {
-                Some(parent) => parent.join(&name).to_string_lossy().into_owned(),
-                None => name.to_string_lossy().into_owned(),
+        self.same_look(place, access, act)
+    }
+
+    /// What looks the same as a place where nothing is.
+    fn same_look(
+        &self,
+        mut place: Place,
+        access: Access,
+        act: &'static str,
+    ) -> Result<Place, Error> {
+        let given = place.shown.clone();
+        for _ in 0..MAX_SAME_LOOKS {
+            let (folder, missing) = self.split_at_missing(&place.real);
+            place.real = folder;
+            let mut missing = missing.components();
+            let name = missing.next().map(|name| name.as_os_str().to_owned());
+            let (Some(name), Ok(())) = (name, self.allow(&place, access, act)) else {
+                break;
             };
-            let mut found = resolve_absolute(&folder.join(&name), shown)?;
-            self.allow(&found, access, act)?;
-            found.folder_meant = place.folder_meant;
-            if found.metadata.is_some() {
-                return Ok(found);
+            let offer = lookalike::offer(self.files(), &place.real, &name);
+            let Some(name) = offer.same_look else {
+                return Err(Error::NotFound {
+                    path: given,
+                    similar: offer.similar,
+                });
+            };
+            // Through the whole check again: the name may be a link.
+            let found = place.real.join(name).join(missing.as_path());
+            place = self.place(&found, self.show(&found), place.folder_meant)?;
+            self.allow(&place, access, act)?;
+            if place.info.is_some() {
+                return Ok(place);
             }
         }
         Err(Error::NotFound {
-            path: place.shown,
-            similar: offer.similar,
+            path: given,
+            similar: Vec::new(),
         })
     }
 
+    /// The deepest folder on a path that is there, and the rest.
+    fn split_at_missing(&self, real: &Path) -> (PathBuf, PathBuf) {
+        let folder = real
+            .ancestors()
+            .skip(1)
+            .find(|above| {
+                let found = self.files().resolve(above);
+                found.is_ok_and(|found| found.info.is_some())
+            })
+            .unwrap_or(Path::new("/"));
+        let rest = real.strip_prefix(folder).unwrap_or(Path::new(""));
+        (folder.to_owned(), rest.to_owned())
+    }
+
     fn resolve(&self, path: &str) -> Result<Place, Error> {
-        if path.trim().is_empty() {
-            return Err(Error::Path("is empty".to_owned()));
-        }
-        if path.contains('\0') {
-            return Err(Error::Path("contains a NUL character".to_owned()));
-        }
-        let absolute = match path.strip_prefix('~') {
-            Some(rest) if rest.is_empty() || rest.starts_with('/') => match &self.0.home {
-                Some(home) => home.join(rest.trim_start_matches('/')),
-                None => {
-                    return Err(Error::Path(
-                        "begins with `~`, and no home folder is known; name the folder".to_owned(),
-                    ));
-                }
-            },
-            _ => self.0.root.join(path),
+        let home = self.0.home.as_deref();
+        let exists = |path: &Path| {
+            let found = self.files().resolve(path);
+            found.is_ok_and(|found| found.info.is_some())
         };
-        let mut place = resolve_absolute(&absolute, path.to_owned())?;
-        place.folder_meant = path.ends_with('/') || path.ends_with("/.") || path == ".";
-        Ok(place)
+        let absolute = given_path::absolute(path, &self.0.root, home, exists)?;
+        let folder_meant = path.ends_with('/') || path.ends_with("/.") || path == ".";
+        self.place(&absolute, path.to_owned(), folder_meant)
+    }
+
+    fn place(&self, absolute: &Path, shown: String, folder_meant: bool) -> Result<Place, Error> {
+        match self.files().resolve(absolute) {
+            Ok(Resolved { real, info }) => Ok(Place {
+                shown,
+                real,
+                info,
+                folder_meant,
+            }),
+            Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {
+                Err(Error::WrongKind {
+                    path: shown,
+                    what: "not possible: a part of it is a file, not a folder",
+                    hint: "",
+                })
+            }
+            Err(source) => Err(Error::io("resolve", &shown, source)),
+        }
     }
 
     fn allow(&self, place: &Place, access: Access, act: &'static str) -> Result<(), Error> {
@@ -286,21 +344,22 @@ impl Workspace {
     }
 
     fn readable(&self, real: &Path) -> bool {
-        let listed =
-            self.0.readable.iter().any(|path| {
-                place::resolve(path).is_ok_and(|(resolved, _)| real.starts_with(resolved))
-            });
+        let listed = self.0.readable.iter().any(|path| {
+            let found = self.files().resolve(path);
+            found.is_ok_and(|found| real.starts_with(found.real))
+        });
         listed || self.outputs().iter().any(|path| path == real)
     }
 
     /// The root without symlinks. Asked for on each call: the folder may be moved.
     pub(crate) fn real_root(&self) -> Option<PathBuf> {
-        place::resolve(&self.0.root).ok().map(|(real, _)| real)
+        let found = self.files().resolve(&self.0.root);
+        found.ok().map(|found| found.real)
     }
 
     /// Lets the model read a file with the output of a command, wherever it is.
     pub(crate) fn allow_output(&self, path: &Path) {
-        if let Ok((real, _)) = place::resolve(path) {
+        if let Ok(Resolved { real, .. }) = self.files().resolve(path) {
             let mut outputs = self.outputs();
             if outputs.len() >= MAX_OUTPUTS {
                 outputs.pop_front();
@@ -315,22 +374,5 @@ impl Workspace {
             .outputs
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn resolve_absolute(absolute: &Path, shown: String) -> Result<Place, Error> {
-    match place::resolve(absolute) {
-        Ok((real, metadata)) => Ok(Place {
-            shown,
-            real,
-            metadata,
-            folder_meant: false,
-        }),
-        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => Err(Error::WrongKind {
-            path: shown,
-            what: "not possible: a part of it is a file, not a folder",
-            hint: "",
-        }),
-        Err(source) => Err(Error::io("resolve", &shown, source)),
     }
 }

@@ -1,25 +1,25 @@
 //! `write`: a whole file, in one step.
 
-use std::fs::Metadata;
+use std::borrow::Cow;
 use std::io::Read as _;
 use std::path::PathBuf;
 
 use harness_core::{Execution, Replay, Tool, ToolContext, ToolError, ToolOutput, async_trait};
-use rustix::fs::{Access as Right, AtFlags, accessat};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::aliases;
-use crate::atomic::NewFile;
 use crate::blocking::{self, Stop};
 use crate::error::Error;
 use crate::file_lock;
-use crate::folder::Folder;
+use crate::files::{FileInfo, FileKind, OpenFile, ReplaceError, Replacement};
+use crate::names;
 use crate::place::Place;
-use crate::read::wrong_kind;
 use crate::seen::SeenFiles;
-use crate::text_file::{Encoding, LineEndings, SAMPLE_BYTES, Sniffed, TextFile, sniff, to_crlf};
+use crate::text_file::{
+    self, Encoding, LineEndings, SAMPLE_BYTES, Sniffed, TextFile, sniff, to_crlf,
+};
 use crate::version::FileVersion;
 use crate::workspace::Workspace;
 
@@ -58,7 +58,8 @@ pub struct Written {
 /// no other line ending (judged by its first 64 KiB) and the content has no `\r`. All else is written
 /// as given. Other hard links to the file keep the old content; extended attributes are not kept.
 ///
-/// A file that this run read or wrote, and that changed since, is not overwritten.
+/// A file that this run read or wrote, and that changed since, is not overwritten; nor is a text in
+/// an encoding other than UTF-8, or UTF-16 with a byte order mark.
 pub fn write_file(
     workspace: &Workspace,
     args: &WriteArgs,
@@ -68,154 +69,171 @@ pub fn write_file(
     let place = workspace.to_write(&args.path)?;
     check_target(&place)?;
     file_lock::hold(&place.real, || {
-        write_locked(&place, &args.content, seen, stop)
+        write_locked(workspace, &place, &args.content, seen, stop)
     })
 }
 
 fn write_locked(
+    workspace: &Workspace,
     place: &Place,
     content: &str,
     seen: &SeenFiles,
     stop: &Stop,
 ) -> Result<Written, Error> {
     stop.check()?;
-    let io = |source| Error::io("write", &place.shown, source);
-    let Some((parent, name)) = place.real.parent().zip(place.real.file_name()) else {
-        return Err(folder_error(place));
-    };
-    let folder = Folder::open_or_create(parent).map_err(io)?;
-    let old = folder.metadata(name).map_err(io)?;
     let mut notes = Vec::new();
-    let bytes = match &old {
-        None => content.as_bytes().to_vec(),
-        Some(old) => {
-            check_kind(place, old)?;
-            check_writable(place, &folder)?;
+    let (bytes, expected) = match old_file(workspace, place)? {
+        None => (Cow::Borrowed(content.as_bytes()), None),
+        Some(OldFile { info, sample }) => {
             let changed = seen
                 .version(&place.real)
-                .is_some_and(|version| !version.same_content(&FileVersion::of(old)));
+                .is_some_and(|version| !version.same_content(&info.version));
             if changed {
                 return Err(Error::Changed {
                     path: place.shown.clone(),
                     what: "changed since this run last saw it",
                 });
             }
-            match folder.open_file(name) {
-                Ok(mut file) => {
-                    let mut sample = Vec::new();
-                    file.by_ref()
-                        .take(SAMPLE_BYTES as u64)
-                        .read_to_end(&mut sample)
-                        .map_err(io)?;
-                    in_the_manner_of(&sample, old.len(), content, &mut notes)
-                }
-                // A file that may be written and not read.
-                Err(_) => content.as_bytes().to_vec(),
-            }
+            let bytes =
+                match sample {
+                    Some(sample) => in_the_manner_of(&sample, info.size, content, &mut notes)
+                        .map_err(|reason| Error::Content {
+                            path: place.shown.clone(),
+                            reason,
+                        })?,
+                    None => Cow::Borrowed(content.as_bytes()),
+                };
+            (bytes, Some(info.version))
         }
     };
-    let version = replace(place, &folder, &bytes, old.as_ref(), stop)?;
+    let version = replace(workspace, place, &[&bytes], expected, stop)?;
     seen.record(&place.real, version);
-    let created = old.is_none();
-    let lines = content.split_inclusive('\n').count();
     Ok(Written {
         path: place.shown.clone(),
         real: place.real.clone(),
-        created,
+        created: expected.is_none(),
         bytes: bytes.len(),
-        lines,
+        lines: content.split_inclusive('\n').count(),
         notes,
     })
 }
 
+/// A file that is overwritten.
+struct OldFile {
+    info: FileInfo,
+    /// Its first bytes; `None` if it may be written and not read.
+    sample: Option<Vec<u8>>,
+}
+
+/// What has the path now.
+fn old_file(workspace: &Workspace, place: &Place) -> Result<Option<OldFile>, Error> {
+    let io = |source| Error::io("write", &place.shown, source);
+    // Anew: the place was resolved before its turn came.
+    let found = workspace.files().resolve(&place.real).map_err(io)?;
+    let Some(info) = found.info.filter(|_| found.real == place.real) else {
+        return Ok(None);
+    };
+    check_kind(place, info.kind)?;
+    let Ok(OpenFile { info, content }) = workspace.files().open(&place.real) else {
+        return Ok(Some(OldFile { info, sample: None }));
+    };
+    check_kind(place, info.kind)?;
+    let mut sample = Vec::new();
+    content
+        .take(SAMPLE_BYTES as u64)
+        .read_to_end(&mut sample)
+        .map_err(io)?;
+    let sample = Some(sample);
+    Ok(Some(OldFile { info, sample }))
+}
+
 /// The content as bytes, with what is kept of the old file.
-fn in_the_manner_of(
+fn in_the_manner_of<'a>(
     sample: &[u8],
     old_len: u64,
-    content: &str,
+    content: &'a str,
     notes: &mut Vec<String>,
-) -> Vec<u8> {
+) -> Result<Cow<'a, [u8]>, String> {
     let whole = sample.len() as u64 >= old_len;
     let Sniffed::Text { encoding, bom } = sniff(sample, whole) else {
-        return content.as_bytes().to_vec();
+        return Ok(content.as_bytes().into());
     };
-    let kept = match encoding {
-        Encoding::Utf16Le | Encoding::Utf16Be if bom > 0 => {
+    let bom = bom > 0;
+    let encoding = match encoding {
+        Encoding::Utf16Le | Encoding::Utf16Be if bom => {
             notes.push(format!("kept {}", encoding.name()));
             encoding
         }
-        Encoding::Utf8 => Encoding::Utf8,
-        other => {
-            notes.push(format!("was {}, is UTF-8 now", other.name()));
+        Encoding::BrokenUtf8 => {
+            notes.push(format!("was {}, is UTF-8 now", encoding.name()));
             Encoding::Utf8
         }
+        Encoding::Utf8 => encoding,
+        other => return Err(text_file::other_encoding(other)),
     };
-    let endings = match encoding {
-        Encoding::Utf16Le | Encoding::Utf16Be => {
-            let even = sample.len() & !1;
-            let text = TextFile::decode(sample.get(..even).unwrap_or_default().to_vec());
-            text.map_or(LineEndings::None, |file| {
-                LineEndings::of(file.text.as_bytes())
-            })
-        }
-        _ => LineEndings::of(sample),
+    let endings = if encoding == Encoding::Utf8 {
+        LineEndings::of(sample)
+    } else {
+        let even = sample.len() & !1;
+        let text = TextFile::decode(sample.get(..even).unwrap_or_default().to_vec());
+        text.map_or(LineEndings::None, |file| {
+            LineEndings::of(file.text.as_bytes())
+        })
     };
-    let mut text = content.to_owned();
-    if endings == LineEndings::Crlf && !content.contains('\r') && content.contains('\n') {
-        text = to_crlf(content);
-        notes.push("kept CRLF line endings".to_owned());
-    }
-    let bom = bom > 0;
-    if bom {
-        if kept == Encoding::Utf8 {
-            notes.push("kept the byte order mark".to_owned());
-        }
-        if text.starts_with('\u{feff}') {
-            text.remove(0);
-        }
+    let content = match content.strip_prefix('\u{feff}') {
+        Some(rest) if bom => rest,
+        _ => content,
+    };
+    if bom && encoding == Encoding::Utf8 {
+        notes.push("kept the byte order mark".to_owned());
     }
     let file = TextFile {
         text: String::new(),
-        encoding: kept,
+        encoding,
         bom,
     };
-    file.encode(&text).unwrap_or_else(|| text.into_bytes())
+    if endings == LineEndings::Crlf && !content.contains('\r') && content.contains('\n') {
+        notes.push("kept CRLF line endings".to_owned());
+        return Ok(file.encode(&to_crlf(content)).into());
+    }
+    Ok(if bom {
+        file.encode(content).into()
+    } else {
+        file.encode_part(content)
+    })
 }
 
-/// Puts `content` in the place of what was there, if that is still what is there.
+/// Puts the content, in pieces, in the place of what was there, if that is still what is there.
 pub(crate) fn replace(
+    workspace: &Workspace,
     place: &Place,
-    folder: &Folder,
-    content: &[u8],
-    old: Option<&Metadata>,
+    content: &[&[u8]],
+    expected: Option<FileVersion>,
     stop: &Stop,
 ) -> Result<FileVersion, Error> {
-    let io = |source: std::io::Error| match source.kind() {
-        std::io::ErrorKind::AlreadyExists => Error::Changed {
+    let replaced = workspace.files().replace(&Replacement {
+        real: &place.real,
+        content,
+        expected,
+        stop,
+    });
+    match replaced {
+        Ok(info) => Ok(info.version),
+        Err(ReplaceError::Stopped) => Err(Error::Stopped),
+        Err(ReplaceError::Io(source)) => Err(Error::io("write", &place.shown, source)),
+        Err(ReplaceError::Changed) => Err(Error::Changed {
             path: place.shown.clone(),
-            what: "was created by somebody else",
-        },
-        _ => Error::io("write", &place.shown, source),
-    };
-    let Some(name) = place.real.file_name() else {
-        return Err(folder_error(place));
-    };
-    let new = NewFile::write(folder, content, old).map_err(io)?;
-    stop.check()?;
-    let now = folder.metadata(name).map_err(io)?;
-    if now.as_ref().map(FileVersion::of) != old.map(FileVersion::of) {
-        return Err(Error::Changed {
-            path: place.shown.clone(),
-            what: "changed while it was being written",
-        });
+            what: match expected {
+                Some(_) => "changed while it was being written",
+                None => "was created by somebody else",
+            },
+        }),
     }
-    let metadata = new.publish(name, old.is_some()).map_err(io)?;
-    Ok(FileVersion::of(&metadata))
 }
 
 fn check_target(place: &Place) -> Result<(), Error> {
-    if let Some(metadata) = &place.metadata {
-        check_kind(place, metadata)?;
+    if let Some(info) = &place.info {
+        check_kind(place, info.kind)?;
     }
     if place.folder_meant {
         Err(folder_error(place))
@@ -224,8 +242,8 @@ fn check_target(place: &Place) -> Result<(), Error> {
     }
 }
 
-fn check_kind(place: &Place, metadata: &Metadata) -> Result<(), Error> {
-    match wrong_kind(metadata) {
+fn check_kind(place: &Place, kind: FileKind) -> Result<(), Error> {
+    match kind.unlike_a_file() {
         None => Ok(()),
         Some((what, _)) => Err(Error::WrongKind {
             path: place.shown.clone(),
@@ -241,15 +259,6 @@ fn folder_error(place: &Place) -> Error {
         what: "a folder, not a file",
         hint: " Name a file.",
     }
-}
-
-/// Renaming over a file asks only the folder for permission. A file made read-only was meant to stay.
-pub(crate) fn check_writable(place: &Place, folder: &Folder) -> Result<(), Error> {
-    let Some(name) = place.real.file_name() else {
-        return Err(folder_error(place));
-    };
-    accessat(folder.fd(), name, Right::WRITE_OK, AtFlags::empty())
-        .map_err(|errno| Error::io("write", &place.shown, errno))
 }
 
 fn count(number: usize, noun: &str) -> String {
@@ -312,7 +321,7 @@ impl Tool for WriteTool {
             count(written.lines, "line")
         );
         Ok(ToolOutput::text(text).with_details(json!({
-            "path": written.real,
+            "path": names::shown_path(&written.real),
             "created": written.created,
             "bytes": written.bytes,
             "lines": written.lines,

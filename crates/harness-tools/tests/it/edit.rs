@@ -239,7 +239,7 @@ async fn edit_31_a_miss_names_the_nearest_place() {
 }
 
 #[tokio::test]
-async fn read_18_other_encodings_are_written_back_as_they_are() {
+async fn read_18_20_bytes_stay_and_other_encodings_are_refused() {
     let bed = Bed::new();
     let wide = |text: &str| -> Vec<u8> { text.encode_utf16().flat_map(u16::to_le_bytes).collect() };
     for (old, edit, expected) in [
@@ -247,11 +247,6 @@ async fn read_18_other_encodings_are_written_back_as_they_are() {
             wide("\u{feff}gr\u{fc}n\r\nx\r\n"),
             one("x", "\u{20ac}\ny"),
             wide("\u{feff}gr\u{fc}n\r\n\u{20ac}\r\ny\r\n"),
-        ),
-        (
-            b"caf\xe9 a\n".to_vec(),
-            one("a\n", "\u{fc}\n"),
-            b"caf\xe9 \xfc\n".to_vec(),
         ),
         (
             b"gr\xc3\xbcn \xff x\n".to_vec(),
@@ -263,11 +258,21 @@ async fn read_18_other_encodings_are_written_back_as_they_are() {
         bed.done("edit", json!({"path": "f", "edits": edit})).await;
         assert_eq!(bed.bytes("f"), expected);
     }
-    bed.put("f", b"caf\xe9 a\n");
-    let text = bed
-        .failed("edit", json!({"path": "f", "edits": one(" a", "\u{4e2d}")}))
-        .await;
-    assert!(text.contains("windows-1252"), "{text}");
+    for (old, name) in [
+        (b"caf\xe9 a\n".to_vec(), "windows-1252"),
+        (wide("hello there\n"), "UTF-16LE without a byte order mark"),
+    ] {
+        bed.put(name, &old);
+        for (tool, arguments) in [
+            ("edit", json!({"path": name, "edits": one("a", "b")})),
+            ("write", json!({"path": name, "content": "b\n"})),
+        ] {
+            let text = bed.failed(tool, arguments).await;
+            assert!(text.contains(&format!("like {name}")), "{text}");
+            assert!(text.contains("iconv"), "{text}");
+            assert_eq!(bed.bytes(name), old);
+        }
+    }
     bed.put("f", b"\0\x01\x02");
     assert!(
         bed.failed("edit", json!({"path": "f", "edits": one("a", "b")}))
@@ -349,12 +354,65 @@ async fn parallel_edits_of_one_file_are_all_made() {
 }
 
 #[tokio::test]
-async fn edit_24_an_edit_is_made_on_the_file_as_it_is() {
+async fn edit_24_25_a_file_that_changed_since_it_was_read() {
     let bed = Bed::new();
-    bed.put("f", "a\nb\n");
+    bed.put("f", "a\nb\nb\n");
     bed.done("read", json!({"path": "f"})).await;
-    bed.put("f", "a\nuser\n");
-    bed.done("edit", json!({"path": "f", "edits": one("a", "A")}))
+    bed.put("f", "a  \nuser\nb\nb\n");
+    // What matches exactly, and once, is changed in what is there now.
+    let text = bed
+        .done("edit", json!({"path": "f", "edits": one("user", "USER")}))
         .await;
-    assert_eq!(bed.text("f"), "A\nuser\n");
+    assert!(text.contains("had changed since this run"), "{text}");
+    assert_eq!(bed.text("f"), "a  \nUSER\nb\nb\n");
+
+    bed.put("f", "a  \nuser again\nb\nb\n");
+    let all = json!([{"old_text": "b", "new_text": "B", "replace_all": true}]);
+    for edits in [one("a\nuser", "A\nuser"), all.clone(), one("gone", "x")] {
+        let text = bed
+            .failed("edit", json!({"path": "f", "edits": edits}))
+            .await;
+        assert!(
+            text.contains("changed since this run last saw it"),
+            "{text}"
+        );
+        assert!(text.contains("Read it again"), "{text}");
+        assert_eq!(bed.text("f"), "a  \nuser again\nb\nb\n");
+    }
+    // The advice works.
+    bed.done("read", json!({"path": "f"})).await;
+    bed.done("edit", json!({"path": "f", "edits": all})).await;
+    assert_eq!(bed.text("f"), "a  \nuser again\nB\nB\n");
+}
+
+#[tokio::test]
+async fn sec_12_invisible_characters_are_named_and_kept() {
+    let bed = Bed::new();
+    let hidden = "a \u{e0049}\u{e0067}b\nx\u{200b}y\n";
+    bed.put("f", hidden);
+    let shown = bed.done("read", json!({"path": "f"})).await;
+    assert!(shown.starts_with("a b\nx\u{200b}y\n"), "{shown:?}");
+    assert!(shown.contains("2 invisible tag characters left out; the file keeps them"));
+    let found = bed.done("grep", json!({"pattern": "a .*b"})).await;
+    assert!(found.starts_with("f:1: a b\n[2 invisible"), "{found:?}");
+    bed.done(
+        "edit",
+        json!({"path": "f", "edits": one("a b\nxy\n", "a b\nxyz\n")}),
+    )
+    .await;
+    assert_eq!(bed.text("f"), "a \u{e0049}\u{e0067}b\nxyz\n");
+}
+
+#[tokio::test]
+async fn a_large_file_can_be_edited() {
+    let bed = Bed::new();
+    let line = "0123456789012345678901234567890123456789012345678\n";
+    let text = format!("{0}needle\n{0}", line.repeat(400_000));
+    bed.put("f", &text);
+    bed.done(
+        "edit",
+        json!({"path": "f", "edits": one("needle", "thread")}),
+    )
+    .await;
+    assert!(bed.text("f") == text.replace("needle", "thread"));
 }

@@ -10,7 +10,9 @@
 mod bash;
 mod bed;
 mod edit;
+mod files;
 mod list;
+mod names;
 mod policy;
 mod read;
 mod search;

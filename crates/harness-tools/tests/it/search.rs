@@ -50,15 +50,20 @@ async fn find_03_ignored_files_are_left_out_and_it_is_said() {
             expected
         );
     }
-    let text = bed
-        .done("grep", json!({"pattern": "MARK", "path": "logs"}))
-        .await;
-    assert!(
-        text.contains("Ignored files were left out, such as `logs/a.log`"),
-        "{text}"
+    assert_eq!(
+        bed.done("grep", json!({"pattern": "MARK", "path": "logs"}))
+            .await,
+        "logs/a.log:1: MARK"
     );
+    bed.put("src/own/.gitignore", "*.log\n");
+    bed.put("src/own/b.log", "MARK\n");
+    bed.put("src/own/b.js", "other\n");
     let text = bed
-        .done("grep", json!({"pattern": "nowhere", "path": "src"}))
+        .done("grep", json!({"pattern": "MARK", "path": "src"}))
+        .await;
+    assert!(text.contains("such as `src/own/b.log`"), "{text}");
+    let text = bed
+        .done("grep", json!({"pattern": "nowhere", "path": "dist"}))
         .await;
     assert_eq!(text, "No matches.");
 }
