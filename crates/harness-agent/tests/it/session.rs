@@ -5,7 +5,7 @@ use std::sync::Arc;
 use harness_agent::AgentHarness;
 use harness_agent::core::test_support::{ManualClock, Reply, ScriptedModel};
 use harness_agent::core::{
-    CancellationToken, Limits, ModelError, RetryPolicy, RunStatus, protocol,
+    CancellationToken, Limits, ModelError, RetryPolicy, RunStatus, from_fn, protocol,
 };
 
 fn agent(model: &Arc<ScriptedModel>) -> harness_agent::AgentHarnessBuilder {
@@ -99,4 +99,38 @@ async fn a_run_that_is_dropped_leaves_the_conversation_as_it_was() {
     run.next().await;
     drop(run);
     assert!(session.history().is_empty());
+}
+
+/// EDIT-24: what a person changes while an edit waits for approval is not lost.
+#[tokio::test]
+async fn edit_24_a_change_during_an_approval_survives() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("f");
+    std::fs::write(&file, "one\ntwo\n").unwrap();
+    let edit = r#"{"path": "f", "edits": [{"old_text": "one", "new_text": "ONE"}]}"#;
+    let model = Arc::new(ScriptedModel::new([
+        Reply::call("1", "read", r#"{"path": "f"}"#),
+        Reply::call("2", "edit", edit),
+        Reply::text("Done."),
+    ]));
+    let changed = file.clone();
+    let approval = from_fn::on_tool_call("approval", move |cx, call, next| {
+        let changed = changed.clone();
+        Box::pin(async move {
+            if call.name == "edit" {
+                std::fs::write(&changed, "one\ntwo, as the person has it\n").unwrap();
+            }
+            next.run(cx, call).await
+        })
+    });
+    let workspace = harness_agent::Workspace::new(folder.path());
+    let mut session = agent(&model)
+        .tools(harness_agent::default_tools(&workspace))
+        .middleware(approval)
+        .build()
+        .unwrap()
+        .session();
+    session.prompt("Edit.").outcome().await.unwrap();
+    let now = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(now, "ONE\ntwo, as the person has it\n");
 }

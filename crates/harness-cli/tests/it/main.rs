@@ -7,6 +7,7 @@ mod bad_service;
 mod config;
 mod demo;
 mod doctor;
+mod files;
 mod help;
 mod input;
 mod keys;

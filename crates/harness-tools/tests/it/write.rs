@@ -192,3 +192,45 @@ async fn edit_23_parallel_writes_leave_one_whole_version() {
         .collect();
     assert_eq!(names.len(), 1, "{names:?}");
 }
+
+/// WRITE-08: there is no step between the old file and the new one at which something could fail.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn write_08_a_rewrite_is_one_step() {
+    let bed = Bed::new();
+    let versions = ["old\n".repeat(10_000), "newer\n".repeat(10_000)];
+    let path = bed.put("f", &versions[0]);
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut looks = 0_u32;
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                let now = std::fs::read_to_string(&path).expect("it is always there");
+                assert!(versions.contains(&now), "{} bytes", now.len());
+                looks += 1;
+            }
+            looks
+        });
+        for content in versions.iter().cycle().skip(1).take(50) {
+            let args = harness_tools::WriteArgs {
+                path: "f".to_owned(),
+                content: content.clone(),
+            };
+            let seen = harness_tools::SeenFiles::new();
+            let stop = harness_tools::Stop::default();
+            harness_tools::write_file(&bed.workspace, &args, &seen, &stop).expect("written");
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(reader.join().expect("no panic") > 0);
+    });
+    // Stopped before that step, the old file is as it was.
+    let stop = harness_tools::Stop::default();
+    stop.stop();
+    let args = harness_tools::WriteArgs {
+        path: "f".to_owned(),
+        content: "half".to_owned(),
+    };
+    let seen = harness_tools::SeenFiles::new();
+    let stopped = harness_tools::write_file(&bed.workspace, &args, &seen, &stop);
+    assert!(matches!(stopped, Err(harness_tools::Error::Stopped)));
+    assert!(versions.contains(&bed.text("f")));
+}
