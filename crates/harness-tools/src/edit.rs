@@ -15,7 +15,7 @@ use crate::diff::{self, Change};
 use crate::error::Error;
 use crate::file_lock;
 use crate::files::OpenFile;
-use crate::matching::{Haystack, Located, MAX_COUNT, Missed};
+use crate::matching::{Haystack, Located, MAX_COUNT, Missed, TOLERANT_BYTES};
 use crate::names;
 use crate::nearest;
 use crate::place::Place;
@@ -218,7 +218,12 @@ fn missed_text(text: &str, edit: &Edit, index: usize, missed: &Missed) -> String
         Missed::Nowhere => {
             let near = nearest::describe(text, &edit.old_text)
                 .unwrap_or_else(|| "Nothing in the file is like it. Read the file.".to_owned());
-            format!("{title}: `old_text` was not found. {near}")
+            let exact = if text.len() > TOLERANT_BYTES {
+                " In a file of this size it must match exactly, line endings included."
+            } else {
+                ""
+            };
+            format!("{title}: `old_text` was not found.{exact} {near}")
         }
         Missed::Several(places) => {
             let mut lines = line_numbers(text, places.iter().take(LISTED_LINES));

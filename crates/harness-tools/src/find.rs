@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::files::{FileKind, Next, WalkEntry};
 use crate::glob::Glob;
 use crate::limits::Limits;
+use crate::path_order::PathKey;
 use crate::tree::Tree;
 use crate::truncate;
 use crate::workspace::Workspace;
@@ -64,10 +65,8 @@ pub fn find_paths(
     }
     let limit = Limits::wanted(workspace.limits().find_paths, args.limit);
     let glob = Glob::new(&args.pattern, &place.real)?;
-    let is_match = |entry: &WalkEntry<'_>| {
-        let below = entry.path.strip_prefix(&place.real).unwrap_or(entry.path);
-        glob.is_match(below, entry.kind == FileKind::Folder)
-    };
+    let is_match =
+        |entry: &WalkEntry<'_>| glob.is_match(entry.path, entry.kind == FileKind::Folder);
     let found = First::new(limit + 1);
     let tree = Tree::new(workspace, &place.real, stop);
     let mut notices = Vec::new();
@@ -89,7 +88,7 @@ pub fn find_paths(
     stop.check()?;
     let found = found.finish();
     if found.is_empty()
-        && let Some(path) = tree.left_out(is_match)
+        && let Some(path) = tree.left_out(is_match, &|_| false)
     {
         notices.push(format!(
             "Ignored files were left out; `{}` matches. Name its folder in `path` to search there.",
@@ -101,7 +100,7 @@ pub fn find_paths(
         .into_iter()
         .take(limit)
         .map(|(path, is_folder)| {
-            let mut shown = workspace.show(&path);
+            let mut shown = workspace.show(&path.into_path());
             if is_folder {
                 shown.push('/');
             }
@@ -119,7 +118,7 @@ pub fn find_paths(
 struct First {
     enough: usize,
     full: AtomicBool,
-    paths: Mutex<BTreeMap<PathBuf, bool>>,
+    paths: Mutex<BTreeMap<PathKey, bool>>,
 }
 
 impl First {
@@ -131,23 +130,23 @@ impl First {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<PathBuf, bool>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<PathKey, bool>> {
         self.paths.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether this path, or one below it, could still be among the first ones.
     fn wants(&self, path: &Path) -> bool {
-        let last = |paths: &BTreeMap<PathBuf, bool>| {
-            paths
+        !self.full.load(Ordering::Relaxed)
+            || self
+                .lock()
                 .last_key_value()
-                .is_none_or(|(last, _)| path < last.as_path())
-        };
-        !self.full.load(Ordering::Relaxed) || last(&self.lock())
+                .is_none_or(|(last, _)| last.is_after(path))
     }
 
     fn add(&self, path: &Path, is_folder: bool) {
+        let path = PathKey::new(path);
         let mut paths = self.lock();
-        paths.insert(path.to_owned(), is_folder);
+        paths.insert(path, is_folder);
         if paths.len() > self.enough {
             paths.pop_last();
         }
@@ -156,7 +155,7 @@ impl First {
         }
     }
 
-    fn finish(self) -> BTreeMap<PathBuf, bool> {
+    fn finish(self) -> BTreeMap<PathKey, bool> {
         self.paths
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner)

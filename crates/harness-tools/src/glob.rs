@@ -1,8 +1,10 @@
 //! Which paths a glob means.
 
-use std::path::{Path, PathBuf};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{GlobBuilder, GlobSet};
 
 use crate::error::Error;
 
@@ -14,7 +16,11 @@ use crate::error::Error;
 /// others.
 #[derive(Clone, Debug)]
 pub(crate) struct Glob {
-    matcher: GlobMatcher,
+    /// A set of one: unlike a single matcher, it looks at an extension or a name before it asks a
+    /// regular expression.
+    matcher: GlobSet,
+    /// How many bytes of a path are the folder's, with the slash.
+    skip: usize,
     whole_path: bool,
     folders_only: bool,
 }
@@ -44,26 +50,31 @@ impl Glob {
             .backslash_escape(true)
             .empty_alternates(true)
             .build()
-            .map_err(|error| Error::Argument(format!("The glob is invalid: {error}.")))?
-            .compile_matcher();
+            .and_then(|glob| GlobSet::builder().add(glob).build())
+            .map_err(|error| Error::Argument(format!("The glob is invalid: {error}.")))?;
         let whole_path = anchored || pattern.contains('/');
+        let folder = folder.as_os_str().as_bytes();
         Ok(Self {
             matcher,
+            skip: folder.len() + usize::from(folder != b"/"),
             whole_path,
             folders_only,
         })
     }
 
-    /// Whether it means this path, which is relative to the folder.
+    /// Whether it means this path below the folder.
     pub(crate) fn is_match(&self, path: &Path, is_folder: bool) -> bool {
         if self.folders_only && !is_folder {
             return false;
         }
-        if self.whole_path {
-            self.matcher.is_match(path)
+        let bytes = path.as_os_str().as_bytes();
+        let start = if self.whole_path {
+            self.skip
         } else {
-            path.file_name()
-                .is_some_and(|name| self.matcher.is_match(PathBuf::from(name)))
-        }
+            memchr::memrchr(b'/', bytes).map_or(0, |at| at + 1)
+        };
+        bytes
+            .get(start..)
+            .is_some_and(|part| self.matcher.is_match(Path::new(OsStr::from_bytes(part))))
     }
 }

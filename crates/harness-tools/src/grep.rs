@@ -16,7 +16,7 @@ use crate::glob::Glob;
 use crate::invisible;
 use crate::limits::Limits;
 use crate::search::{FileSearch, Found, Line, Searched};
-use crate::tree::Tree;
+use crate::tree::{Seen, Tree};
 use crate::truncate;
 use crate::workspace::Workspace;
 
@@ -94,24 +94,25 @@ pub fn search_files(
             .transpose()?;
         let wanted = |entry: &WalkEntry<'_>| {
             entry.kind == FileKind::File
-                && glob.as_ref().is_none_or(|glob| {
-                    let below = entry.path.strip_prefix(&place.real).unwrap_or(entry.path);
-                    glob.is_match(below, false)
-                })
+                && glob
+                    .as_ref()
+                    .is_none_or(|glob| glob.is_match(entry.path, false))
         };
         let tree = Tree::new(workspace, &place.real, stop);
+        let seen = Seen::default();
         tree.visit(&mut notices, |entry| {
             if !found.wants(entry.path) {
                 return Next::Skip;
             }
             if wanted(entry) {
+                seen.insert(entry.path);
                 found.add(entry.path, search.run(files, entry.path));
             }
             Next::On
         });
         stop.check()?;
         if found.is_empty()
-            && let Some(path) = tree.left_out(wanted)
+            && let Some(path) = tree.left_out(wanted, &|path| seen.contains(path))
         {
             notices.push(format!(
                 "Ignored files were left out, such as `{}`. Name a file or folder in `path` to \

@@ -86,6 +86,7 @@ mod ls;
 mod matching;
 mod names;
 mod nearest;
+mod path_order;
 mod picture;
 mod place;
 mod plain_walk;

@@ -20,6 +20,9 @@ use crate::folded::{Blur, Folded, is_blank};
 use crate::splice::{Splice, with_newline};
 use crate::text_file::LineEndings;
 
+/// The largest text in which anything is overlooked: each rung takes as much memory again.
+pub(crate) const TOLERANT_BYTES: usize = 64 * 1024 * 1024;
+
 /// How many occurrences are counted before counting ends.
 pub(crate) const MAX_COUNT: usize = 1_000;
 
@@ -111,6 +114,9 @@ impl<'a> Haystack<'a> {
                     overlooked: None,
                 }
             });
+        }
+        if self.text.len() > TOLERANT_BYTES {
+            return Err(Missed::Nowhere);
         }
         for (blur, overlooked) in BLURS {
             let view = self.view(blur);

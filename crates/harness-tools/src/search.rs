@@ -16,6 +16,7 @@ use crate::blocking::Stop;
 use crate::files::Files;
 use crate::limits::Limits;
 use crate::names;
+use crate::path_order::PathKey;
 use crate::truncate;
 
 /// How files are searched.
@@ -186,7 +187,7 @@ pub(crate) struct Found {
 
 #[derive(Debug, Default)]
 struct State {
-    files: BTreeMap<PathBuf, Searched>,
+    files: BTreeMap<PathKey, Searched>,
     matches: usize,
     skipped: Skipped,
 }
@@ -223,7 +224,7 @@ impl Found {
             || state
                 .files
                 .last_key_value()
-                .is_none_or(|(last, _)| path < last.as_path())
+                .is_none_or(|(last, _)| last.is_after(path))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -253,7 +254,7 @@ impl Found {
         state.matches += searched.matches;
         self.full
             .store(state.matches >= self.enough, Ordering::Relaxed);
-        state.files.insert(path.to_owned(), searched);
+        state.files.insert(PathKey::new(path), searched);
         while let Some((_, last)) = state.files.last_key_value() {
             let without = state.matches - last.matches;
             if without < self.enough {
@@ -269,7 +270,9 @@ impl Found {
             .state
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
-        (state.files.into_iter().collect(), state.skipped)
+        let files = state.files.into_iter();
+        let files = files.map(|(path, searched)| (path.into_path(), searched));
+        (files.collect(), state.skipped)
     }
 }
 

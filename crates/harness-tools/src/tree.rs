@@ -5,12 +5,14 @@
 //! Symlinks are not followed.
 
 use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::blocking::Stop;
 use crate::files::{Files, Next, Walk, WalkEnd, WalkEntry};
+use crate::path_order::PathKey;
 use crate::workspace::Workspace;
 
 /// How many entries are looked at, to tell whether something was left out.
@@ -67,37 +69,60 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// One of the files and folders that the ignore files left out and `wanted` says yes to. The look
-    /// is bounded.
+    /// The first of the files and folders that the ignore files left out and `wanted` says yes to;
+    /// `was_seen` says which were not left out. The look is bounded.
     pub(crate) fn left_out(
         &self,
         wanted: impl Fn(&WalkEntry<'_>) -> bool + Sync,
+        was_seen: &(dyn Fn(&Path) -> bool + Sync),
     ) -> Option<PathBuf> {
         if self.whole.load(Ordering::Relaxed) {
             return None;
         }
-        let seen = Mutex::new(HashSet::new());
-        let found: Mutex<Option<PathBuf>> = Mutex::new(None);
-        let bounded = |walk: Walk<'a>| Walk {
+        let found: Mutex<Option<PathKey>> = Mutex::new(None);
+        let walk = Walk {
             max_entries: MAX_SECOND_LOOK,
-            ..walk
+            ..self.without_ignore_files()
         };
-        self.files.walk(&bounded(self.walk), &|entry| {
-            lock(&seen).insert(entry.path.to_owned());
-            Next::On
-        });
-        let without = bounded(self.without_ignore_files());
-        self.files.walk(&without, &|entry| {
-            let mut found = lock(&found);
-            if found.as_deref().is_some_and(|found| found <= entry.path) {
+        self.files.walk(&walk, &|entry| {
+            let better = |found: &Option<PathKey>| {
+                found
+                    .as_ref()
+                    .is_none_or(|found| found.is_after(entry.path))
+            };
+            if !better(&lock(&found)) {
                 return Next::Skip;
             }
-            if wanted(entry) && !lock(&seen).contains(entry.path) {
-                *found = Some(entry.path.to_owned());
+            if wanted(entry) && !was_seen(entry.path) {
+                let mut found = lock(&found);
+                if better(&found) {
+                    *found = Some(PathKey::new(entry.path));
+                }
             }
             Next::On
         });
-        found.into_inner().unwrap_or_else(PoisonError::into_inner)
+        let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        found.map(PathKey::into_path)
+    }
+}
+
+/// The paths that a walk came to, or rather a number for each: enough to say that one is not among
+/// them, but for a chance of one in many millions.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    paths: Mutex<HashSet<u64>>,
+    hash: RandomState,
+}
+
+impl Seen {
+    pub(crate) fn insert(&self, path: &Path) {
+        let number = self.hash.hash_one(path.as_os_str());
+        lock(&self.paths).insert(number);
+    }
+
+    pub(crate) fn contains(&self, path: &Path) -> bool {
+        let number = self.hash.hash_one(path.as_os_str());
+        lock(&self.paths).contains(&number)
     }
 }
 
