@@ -157,32 +157,43 @@ fn write_hunk(diff: &mut Diff, old: &str, new: &str, hunk: &Hunk, max_bytes: usi
             format!("{first},{}", range.len())
         }
     };
+    // An edit beside others may have changed nothing.
+    if ops.iter().all(|op| op.tag() == similar::DiffTag::Equal) {
+        return;
+    }
     let out = &mut diff.text;
     let _ = writeln!(out, "@@ -{} +{} @@", header(&hunk.old), header(&hunk.new));
+    let mut hidden = 0;
     for op in ops {
         let (tag, old_range, new_range) = op.as_tag_tuple();
         if tag == similar::DiffTag::Equal {
-            write_lines(out, ' ', &old_lines, old_range, max_bytes);
+            hidden += write_lines(out, ' ', &old_lines, old_range, max_bytes);
             continue;
         }
         if diff.first_changed_line == 0 {
             diff.first_changed_line = hunk.new.start + new_range.start + 1;
         }
-        write_lines(out, '-', &old_lines, old_range, max_bytes);
-        write_lines(out, '+', &new_lines, new_range, max_bytes);
+        hidden += write_lines(out, '-', &old_lines, old_range, max_bytes);
+        hidden += write_lines(out, '+', &new_lines, new_range, max_bytes);
+    }
+    if hidden > 0 {
+        let lines = if hidden == 1 { "line is" } else { "lines are" };
+        let _ = writeln!(out, "[{hidden} more {lines} not shown.]");
     }
 }
 
-fn write_lines(out: &mut String, mark: char, lines: &[&str], range: Range<usize>, max: usize) {
+/// Writes lines while there is room, and gives the number of those that were left out.
+fn write_lines(
+    out: &mut String,
+    mark: char,
+    lines: &[&str],
+    range: Range<usize>,
+    max: usize,
+) -> usize {
     let count = range.len();
     for (index, line) in lines.iter().skip(range.start).take(count).enumerate() {
         if out.len() >= max {
-            let _ = writeln!(
-                out,
-                "[{} more `{mark}` lines are not shown.]",
-                count - index
-            );
-            return;
+            return count - index;
         }
         let body = line.strip_suffix('\n').unwrap_or(line);
         let body = body.strip_suffix('\r').unwrap_or(body);
@@ -193,6 +204,7 @@ fn write_lines(out: &mut String, mark: char, lines: &[&str], range: Range<usize>
             out.push_str("\\ No newline at end of file\n");
         }
     }
+    0
 }
 
 #[cfg(test)]

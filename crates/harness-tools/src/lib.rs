@@ -91,6 +91,8 @@ mod seen;
 mod shell;
 mod splice;
 mod terminal;
+#[cfg(feature = "test-support")]
+pub mod test_support;
 mod text_file;
 mod truncate;
 mod version;

@@ -17,7 +17,8 @@ pub(crate) const SAMPLE_BYTES: usize = 64 * 1024;
 pub enum Encoding {
     /// UTF-8.
     Utf8,
-    /// UTF-8 with some bytes that are not: most of what is not ASCII is sound.
+    /// UTF-8 with some bytes that are not: most of what is not ASCII is sound, or a byte order mark
+    /// says so.
     BrokenUtf8,
     /// UTF-16, low byte first.
     Utf16Le,
@@ -84,7 +85,11 @@ pub fn sniff(sample: &[u8], whole: bool) -> Sniffed {
     ] {
         if let Some(rest) = sample.strip_prefix(mark) {
             let encoding = match encoding {
-                Encoding::Utf8 => eight_bit(rest, whole),
+                // The mark says that it was meant as UTF-8, whatever the rest looks like.
+                Encoding::Utf8 => match eight_bit(rest, whole) {
+                    Encoding::Legacy(_) => Encoding::BrokenUtf8,
+                    encoding => encoding,
+                },
                 wide => wide,
             };
             return Sniffed::Text {

@@ -1,0 +1,53 @@
+//! The corpora of the fuzz targets, replayed: seeds, and what the fuzzers once found.
+
+use std::path::Path;
+
+use harness_tools::test_support::{
+    check_decode, check_edit, check_glob, check_paging, check_path, check_terminal,
+};
+
+/// Runs every input of a target. The one that fails is named in the output of the test.
+#[track_caller]
+fn replay(target: &str, check: fn(&[u8])) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
+    let mut inputs: Vec<_> = std::fs::read_dir(folder.join(target))
+        .expect("the target has a corpus")
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    inputs.sort();
+    assert!(!inputs.is_empty(), "the corpus of {target} is empty");
+    for input in inputs {
+        println!("{}", input.display());
+        check(&std::fs::read(&input).expect("an input"));
+    }
+}
+
+#[test]
+fn decode() {
+    replay("decode", check_decode);
+}
+
+#[test]
+fn edit() {
+    replay("edit", check_edit);
+}
+
+#[test]
+fn glob() {
+    replay("glob", check_glob);
+}
+
+#[test]
+fn paging() {
+    replay("paging", check_paging);
+}
+
+#[test]
+fn path() {
+    replay("path", check_path);
+}
+
+#[test]
+fn terminal() {
+    replay("terminal", check_terminal);
+}
