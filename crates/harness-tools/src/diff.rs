@@ -255,4 +255,32 @@ mod tests {
          l33
         ");
     }
+
+    /// However many changes a hunk has, what does not fit is one line.
+    #[test]
+    fn what_is_left_out_takes_one_line() {
+        let old = "same\nold\n".repeat(500);
+        let new = "same\nnew\n".repeat(500);
+        let change = Change {
+            old: 0..old.len(),
+            new: 0..new.len(),
+        };
+        let diff = unified(&old, &new, &[change], 40);
+        let last = diff.text.lines().last().expect("a line");
+        assert_eq!(last, "[1496 more lines are not shown.]");
+        assert!(diff.text.len() < 100, "{}", diff.text);
+    }
+
+    #[test]
+    fn a_change_that_changes_nothing_is_not_shown() {
+        let old = "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n";
+        let new = "a\nb\nc\nd\ne\nf\ng\nh\ni\nX\n";
+        let same = |range: Range<usize>| Change {
+            old: range.clone(),
+            new: range,
+        };
+        let diff = unified(old, new, &[same(0..1), same(18..19)], 1_000);
+        assert_eq!(diff.first_changed_line, 10);
+        assert_eq!(diff.text, "@@ -7,4 +7,4 @@\n g\n h\n i\n-j\n+X\n");
+    }
 }

@@ -372,3 +372,17 @@ fn restore_invalid(text: &str, bytes: &mut Vec<u8>) {
 pub(crate) fn is_kept_byte(c: char) -> bool {
     ('\u{f780}'..='\u{f7ff}').contains(&c)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes that look like an older encoding, but for the mark of UTF-8 before them.
+    #[test]
+    fn a_byte_order_mark_is_kept_whatever_follows() {
+        let bytes = b"\xef\xbb\xbfcaf\xe9 d\xe9j\xe0\n".to_vec();
+        let file = TextFile::decode(bytes.clone()).expect("text");
+        assert_eq!((file.encoding, file.bom), (Encoding::BrokenUtf8, true));
+        assert_eq!(file.encode(&file.text), Some(bytes));
+    }
+}

@@ -51,3 +51,21 @@ fn path() {
 fn terminal() {
     replay("terminal", check_terminal);
 }
+
+/// A target that is not replayed here would be forgotten.
+#[test]
+fn every_target_is_replayed() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
+    let stems = |folder: &Path| -> Vec<String> {
+        let entries = std::fs::read_dir(folder).expect("a folder");
+        let mut stems: Vec<_> = entries
+            .map(|entry| entry.expect("an entry").path())
+            .map(|path| path.file_stem().expect("a name").to_string_lossy().into())
+            .collect();
+        stems.sort();
+        stems
+    };
+    let replayed = ["decode", "edit", "glob", "paging", "path", "terminal"];
+    assert_eq!(stems(&folder.join("fuzz_targets")), replayed);
+    assert_eq!(stems(&folder.join("corpus")), replayed);
+}
