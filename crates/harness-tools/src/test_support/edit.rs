@@ -25,13 +25,11 @@ pub fn check_edit(data: &[u8]) {
     let Recipe { file, text, edits } = Recipe::read(data);
     let mut located = Vec::new();
     for edit in &edits {
-        match check_alone(&text, edit) {
-            Some(places) => located.extend(places),
-            None => {
-                assert!(edit_text(&text, &edits, 1_000).is_err(), "all or none");
-                return;
-            }
-        }
+        let Some(places) = check_alone(&text, edit) else {
+            assert!(edit_text(&text, &edits, 1_000).is_err(), "all or none");
+            return;
+        };
+        located.extend(places);
     }
     located.sort_by_key(|located| (located.span.start, located.span.end));
     let apart = located

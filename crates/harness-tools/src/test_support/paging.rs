@@ -29,13 +29,13 @@ const MAX_PAGES: usize = 48;
 /// - What cuts a text keeps its bound and cuts at a character.
 pub fn check_paging(data: &[u8]) {
     let mut input = Input::new(data);
-    let mut limits = Limits::default();
-    limits.read_lines = 1 + input.below(9);
-    limits.output_bytes = 4 + input.below(100);
-    let limit = match input.below(12) {
-        0 => None,
-        limit => Some(limit as i64 - 1),
+    let limits = Limits {
+        read_lines: 1 + input.below(9),
+        output_bytes: 4 + input.below(100),
+        ..Limits::default()
     };
+    let limit = i64::from(input.byte() % 12).checked_sub(1);
+    let limit = limit.filter(|limit| *limit >= 0);
     let seed = input.byte();
     let content = input.rest();
     check_cutting(&String::from_utf8_lossy(content), &limits);
@@ -68,7 +68,7 @@ fn check_pages(folder: &Path, content: &[u8], limit: Option<i64>, limits: &Limit
     let page = |offset: usize| {
         let args = ReadArgs {
             path: "file".to_owned(),
-            offset: Some(offset as i64),
+            offset: i64::try_from(offset).ok(),
             limit,
         };
         match read_file(&workspace, &args, &SeenFiles::new(), &Stop::default()) {

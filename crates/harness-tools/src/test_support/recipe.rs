@@ -106,7 +106,7 @@ fn read_edit(section: &[u8], text: &str) -> Edit {
     let new_text = parts.next().map_or_else(String::new, |part| {
         let mut input = Input::new(part);
         let kind = input.byte();
-        if kind % 4 == 0 {
+        if kind.is_multiple_of(4) {
             return String::from_utf8_lossy(input.rest()).into_owned();
         }
         let mut new = old_text.clone();
@@ -142,7 +142,7 @@ fn floor(text: &str, at: usize) -> usize {
 
 /// The text as somebody may write it who has seen it.
 fn changed(text: &str, change: u8, how: u8) -> String {
-    let blank = if how % 2 == 0 { " " } else { "\t" };
+    let blank = if how.is_multiple_of(2) { " " } else { "\t" };
     let chars = |each: fn(char) -> char| text.chars().map(each).collect();
     match change % 14 {
         0 => lines(text, |body| format!("{body}{blank}")),
