@@ -38,6 +38,16 @@ xflags::xflags! {
         /// Check dependencies: bans, licences, sources, advisories.
         cmd deny {}
 
+        /// Run the fuzzers, on a nightly toolchain with cargo-fuzz; all of them unless some are named.
+        cmd fuzz {
+            /// Run this target; may be given more than once.
+            repeated target: String
+            /// How long each target runs, 60 by default.
+            optional --seconds number: u64
+            /// How many processes run a target at a time, 1 by default.
+            optional --jobs number: usize
+        }
+
         /// Measure the release binary beside a bare client, against a local server.
         cmd bench {
             /// Measure this alone; may be given more than once: start, reads, growth, memory,

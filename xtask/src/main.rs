@@ -15,6 +15,7 @@ mod deny;
 mod failure;
 mod features;
 mod flags;
+mod fuzz;
 mod step;
 mod table;
 mod tool;
@@ -62,6 +63,7 @@ fn dispatch(command: &XtaskCmd) -> Result<ExitCode, Failure> {
         XtaskCmd::Doc(_) => one(Step::Doc),
         XtaskCmd::Features(_) => one(Step::Features),
         XtaskCmd::Deny(_) => one(Step::Deny),
+        XtaskCmd::Fuzz(flags) => fuzz::run(&Workspace::open()?, flags),
         #[cfg(unix)]
         XtaskCmd::Bench(flags) => bench::run(&Workspace::open()?, flags),
         #[cfg(not(unix))]

@@ -171,6 +171,10 @@ fn write_hunk(diff: &mut Diff, old: (&str, usize), new: (&str, usize), max_bytes
             format!("{first},{lines}")
         }
     };
+    // An edit beside others may have changed nothing.
+    if ops.iter().all(|op| op.tag() == similar::DiffTag::Equal) {
+        return;
+    }
     let out = &mut diff.text;
     let _ = writeln!(
         out,
@@ -178,30 +182,37 @@ fn write_hunk(diff: &mut Diff, old: (&str, usize), new: (&str, usize), max_bytes
         header(old.1, old_lines.len()),
         header(new.1, new_lines.len())
     );
+    let mut hidden = 0;
     for op in ops {
         let (tag, old_range, new_range) = op.as_tag_tuple();
         if tag == similar::DiffTag::Equal {
-            write_lines(out, ' ', &old_lines, old_range, max_bytes);
+            hidden += write_lines(out, ' ', &old_lines, old_range, max_bytes);
             continue;
         }
         if diff.first_changed_line == 0 {
             diff.first_changed_line = new.1 + new_range.start + 1;
         }
-        write_lines(out, '-', &old_lines, old_range, max_bytes);
-        write_lines(out, '+', &new_lines, new_range, max_bytes);
+        hidden += write_lines(out, '-', &old_lines, old_range, max_bytes);
+        hidden += write_lines(out, '+', &new_lines, new_range, max_bytes);
+    }
+    if hidden > 0 {
+        let lines = if hidden == 1 { "line is" } else { "lines are" };
+        let _ = writeln!(out, "[{hidden} more {lines} not shown.]");
     }
 }
 
-fn write_lines(out: &mut String, mark: char, lines: &[&str], range: Range<usize>, max: usize) {
+/// Writes lines while there is room, and gives the number of those that were left out.
+fn write_lines(
+    out: &mut String,
+    mark: char,
+    lines: &[&str],
+    range: Range<usize>,
+    max: usize,
+) -> usize {
     let count = range.len();
     for (index, line) in lines.iter().skip(range.start).take(count).enumerate() {
         if out.len() >= max {
-            let _ = writeln!(
-                out,
-                "[{} more `{mark}` lines are not shown.]",
-                count - index
-            );
-            return;
+            return count - index;
         }
         let body = line.strip_suffix('\n').unwrap_or(line);
         let body = body.strip_suffix('\r').unwrap_or(body);
@@ -212,6 +223,7 @@ fn write_lines(out: &mut String, mark: char, lines: &[&str], range: Range<usize>
             out.push_str("\\ No newline at end of file\n");
         }
     }
+    0
 }
 
 #[cfg(test)]
@@ -258,5 +270,29 @@ mod tests {
          l32
          l33
         ");
+    }
+
+    /// However many changes a hunk has, what does not fit is one line.
+    #[test]
+    fn what_is_left_out_takes_one_line() {
+        let old = "same\nold\n".repeat(500);
+        let new = "same\nnew\n".repeat(500);
+        let change = Change {
+            old: 0..old.len(),
+            new: &new,
+        };
+        let diff = unified(&old, &[change], 40);
+        let last = diff.text.lines().last().expect("a line");
+        assert_eq!(last, "[1496 more lines are not shown.]");
+        assert!(diff.text.len() < 100, "{}", diff.text);
+    }
+
+    #[test]
+    fn a_change_that_changes_nothing_is_not_shown() {
+        let old = "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n";
+        let change = |old, new| Change { old, new };
+        let diff = unified(old, &[change(0..1, "a"), change(18..19, "X")], 1_000);
+        assert_eq!(diff.first_changed_line, 10);
+        assert_eq!(diff.text, "@@ -7,4 +7,4 @@\n g\n h\n i\n-j\n+X\n");
     }
 }

@@ -348,7 +348,7 @@ fn edit_locked(
 
 /// The edits as they fit this file: no byte order mark where the text does not show it, and nothing
 /// that would be written as a raw byte.
-fn fitted(file: &TextFile, edits: &[Edit]) -> Result<Vec<Edit>, String> {
+pub(crate) fn fitted(file: &TextFile, edits: &[Edit]) -> Result<Vec<Edit>, String> {
     let mut edits = edits.to_vec();
     for (index, edit) in edits.iter_mut().enumerate() {
         if file.bom {

@@ -144,14 +144,12 @@ impl LineWindow {
             Some(Full::InLine) => Some(self.cut_line_bytes.unwrap_or(self.line_bytes)),
             _ => None,
         };
-        let mut text = String::from_utf8(self.kept)
-            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
         if full == Some(Full::InLine) {
-            // The cut may have gone through a character.
-            while text.ends_with('\u{fffd}') {
-                text.pop();
-            }
+            let cut = cut_character(&self.kept);
+            self.kept.truncate(self.kept.len() - cut);
         }
+        let text = String::from_utf8(self.kept)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
         let shown = self.first..self.first + self.kept_lines.max(u64::from(full.is_some()));
         Window {
             text,
@@ -160,6 +158,19 @@ impl LineWindow {
             full,
             cut_line_bytes,
         }
+    }
+}
+
+/// How many bytes at the end are the beginning of a character that was cut.
+fn cut_character(bytes: &[u8]) -> usize {
+    let begins = |byte: &u8| byte & 0b1100_0000 != 0b1000_0000;
+    let Some(start) = bytes.iter().rposition(begins) else {
+        return 0;
+    };
+    let last = bytes.get(start..).unwrap_or_default();
+    match std::str::from_utf8(last) {
+        Err(error) if error.valid_up_to() == 0 && error.error_len().is_none() => last.len(),
+        _ => 0,
     }
 }
 
@@ -225,5 +236,12 @@ mod tests {
             (Some(Full::InLine), Some(10))
         );
         assert_eq!((page.shown, page.total), (1..2, Some(2)));
+    }
+
+    /// U+FFFD in the file is no sign of a cut.
+    #[test]
+    fn a_line_of_replacement_characters_is_shown() {
+        let page = window(&"\u{fffd}".repeat(9), 1, 10, 8, 3);
+        assert_eq!(page.text, "\u{fffd}\u{fffd}");
     }
 }

@@ -3,7 +3,7 @@
 //! A ladder: what is written is looked for exactly; only if it is nowhere, the next rung overlooks a
 //! little more. How often a text occurs is counted on the rung on which it was found.
 //!
-//! 1. exactly;
+//! 1. exactly, and nowhere from the middle of `\r\n`;
 //! 2. whatever the line endings, and whether or not the last line of the file has one;
 //! 3. whatever blanks stand at the ends of lines;
 //! 4. whichever of the quotes, dashes and spaces that look alike, and whatever is not seen;
@@ -88,6 +88,12 @@ impl<'a> Haystack<'a> {
         }
     }
 
+    /// Whether somewhere this text begins between `\r` and `\n`. A model that was shown a line break
+    /// does not mean one half of it, so then the next rung looks for the text.
+    fn parts_an_ending(&self, old: &str) -> bool {
+        old.starts_with('\n') && self.text.contains(&format!("\r{old}"))
+    }
+
     fn view(&self, blur: Blur) -> &Folded<'a> {
         let [endings, blanks, alike] = &self.views;
         let cell = match blur {
@@ -102,7 +108,7 @@ impl<'a> Haystack<'a> {
     /// overlap.
     pub(crate) fn locate(&self, old: &str, new: &str, all: bool) -> Result<Vec<Located>, Missed> {
         let exact = places(self.text, old, all);
-        if !exact.is_empty() {
+        if !exact.is_empty() && !self.parts_an_ending(old) {
             return one_or_all(exact, all, |at| {
                 // Where a file has both endings and the model wrote the one that is there, it knows.
                 let verbatim = self.endings == LineEndings::Mixed && old.contains('\n');

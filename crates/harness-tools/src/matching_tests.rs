@@ -26,6 +26,8 @@ fn the_rungs_of_the_ladder() {
         ),
         ("a\r\nb\r\n", "b", "X\nY", "a\r\nX\r\nY\r\n", None),
         ("a\nb\n", "a\r\nb", "a\r\nX", "a\nX\n", endings),
+        ("a\r\nb\r\n", "\nb", "\nX", "a\r\nX\r\n", endings),
+        ("a\r\nb\r\n", "\nb", "", "a\r\n", endings),
         ("a\nb", "b\n", "b\nc\n", "a\nb\nc", endings),
         ("a\nb", "b\n", "B", "a\nB", endings),
         (

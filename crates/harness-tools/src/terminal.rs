@@ -2,8 +2,9 @@
 
 use crate::text_file::{Encoding, decode_piece};
 
-/// How much of an unfinished line can still be redrawn, in bytes. A longer line is passed on.
-const LINE_BYTES: usize = 64 * 1024;
+/// How much of an unfinished line can still be redrawn, in bytes. A longer line is passed on: no
+/// terminal is as wide, and each erasing may go over all of it.
+const LINE_BYTES: usize = 8 * 1024;
 
 /// How many digits and signs of a control sequence are looked at.
 const PARAMETER_BYTES: usize = 32;
@@ -130,10 +131,10 @@ impl Screen {
             ('D', _) => self.cursor = cursor.saturating_sub(steps),
             ('G', _) => self.cursor = (steps - 1).min(cells.len()),
             ('K' | 'J', 0) => cells.truncate(cursor),
-            ('K', 1) => cells
-                .iter_mut()
-                .take(cursor + 1)
-                .for_each(|cell| *cell = ' '),
+            ('K', 1) => {
+                let end = cells.len().min(cursor + 1);
+                cells.get_mut(..end).unwrap_or_default().fill(' ');
+            }
             ('K', 2) => {
                 // The cursor stays; what is before it is blank. Trailing blanks are no text, so the
                 // line begins anew.

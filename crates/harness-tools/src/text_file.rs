@@ -17,7 +17,8 @@ pub(crate) const SAMPLE_BYTES: usize = 64 * 1024;
 pub enum Encoding {
     /// UTF-8.
     Utf8,
-    /// UTF-8 with some bytes that are not: most of what is not ASCII is sound.
+    /// UTF-8 with some bytes that are not: most of what is not ASCII is sound, or a byte order mark
+    /// says so.
     BrokenUtf8,
     /// UTF-16, low byte first.
     Utf16Le,
@@ -84,7 +85,11 @@ pub fn sniff(sample: &[u8], whole: bool) -> Sniffed {
     ] {
         if let Some(rest) = sample.strip_prefix(mark) {
             let encoding = match encoding {
-                Encoding::Utf8 => eight_bit(rest, whole),
+                // The mark says that it was meant as UTF-8, whatever the rest looks like.
+                Encoding::Utf8 => match eight_bit(rest, whole) {
+                    Encoding::Legacy(_) => Encoding::BrokenUtf8,
+                    encoding => encoding,
+                },
                 wide => wide,
             };
             return Sniffed::Text {
@@ -373,4 +378,18 @@ pub(crate) fn other_encoding(encoding: Encoding) -> String {
 /// Whether this character stands for an invalid byte; see [`TextFile::decode`].
 pub(crate) fn is_kept_byte(c: char) -> bool {
     ('\u{f780}'..='\u{f7ff}').contains(&c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes that look like an older encoding, but for the mark of UTF-8 before them.
+    #[test]
+    fn a_byte_order_mark_is_kept_whatever_follows() {
+        let bytes = b"\xef\xbb\xbfcaf\xe9 d\xe9j\xe0\n".to_vec();
+        let file = TextFile::decode(bytes.clone()).expect("text");
+        assert_eq!((file.encoding, file.bom), (Encoding::BrokenUtf8, true));
+        assert_eq!(file.encode(&file.text), bytes);
+    }
 }

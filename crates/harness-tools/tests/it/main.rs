@@ -9,6 +9,7 @@
 
 mod bash;
 mod bed;
+mod corpus;
 mod edit;
 mod files;
 mod list;

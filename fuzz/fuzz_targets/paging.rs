@@ -1,0 +1,4 @@
+//! See `check_paging`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| harness_tools::test_support::check_paging(data));
