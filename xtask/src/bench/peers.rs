@@ -8,14 +8,14 @@ use crate::workspace::Workspace;
 
 const RIPGREP: Tool = Tool {
     name: "ripgrep",
-    version: "15.1.0",
+    version: "15.2.0",
     program: "rg",
     build: Build::Optimised,
 };
 
 const FD: Tool = Tool {
     name: "fd-find",
-    version: "10.3.0",
+    version: "10.5.0",
     program: "fd",
     build: Build::Optimised,
 };

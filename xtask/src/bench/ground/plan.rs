@@ -1,7 +1,6 @@
 //! What files the tree has, as data: 199 packages alike, and what a repository has beside them.
 
 use std::ffi::OsString;
-use std::fmt::Write as _;
 use std::os::unix::ffi::OsStringExt;
 
 use crate::bench::ground::text::{RARE, Text};
@@ -22,7 +21,23 @@ const RARE_PACKAGES: &[usize] = &[3, 58, 59, 117, 198];
 pub(crate) const RARE_LINES: usize = RARE_PACKAGES.len() * 4;
 
 const AREAS: &[&str] = &["apps", "libs", "services", "tools"];
-const FOLDERS: &[&str] = &["api", "core", "model", "store", "view"];
+/// The folders of a package's sources: about a dozen files lie in each, as in large repositories.
+const FOLDERS: &[&str] = &[
+    "src",
+    "src/api",
+    "src/api/v1",
+    "src/api/v2",
+    "src/core",
+    "src/core/io",
+    "src/core/io/unix",
+    "src/core/io/unix/poll",
+    "src/model",
+    "src/store",
+    "src/store/disk",
+    "src/view",
+    "tests",
+    "tests/cases",
+];
 const ENDINGS: &[&str] = &["rs", "ts", "py", "rs", "md", "json", "c", "go", "toml"];
 
 const RULES: &str =
@@ -130,13 +145,9 @@ fn in_package(package: usize, file: usize) -> (OsString, Content, bool) {
         63 => ("run.log".to_owned(), Content::Text, true),
         64 => ("keep.log".to_owned(), Content::Text, false),
         _ => {
-            let mut path = String::from("src");
-            for _ in 0..seed.below(5) {
-                path.push('/');
-                path.push_str(FOLDERS[seed.below(FOLDERS.len())]);
-            }
+            let folder = FOLDERS[seed.below(FOLDERS.len())];
             let ending = ENDINGS[file % ENDINGS.len()];
-            let _ = write!(path, "/part_{file}.{ending}");
+            let path = format!("{folder}/part_{file}.{ending}");
             (path, Content::Text, is_rare_package && file == 100)
         }
     };
