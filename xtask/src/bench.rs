@@ -147,7 +147,7 @@ fn measure(
     workspace: &Workspace,
     metadata: &Value,
 ) -> Result<Vec<Figure>, Failure> {
-    let ground = || Ground::below(&workspace.root.join("target"));
+    let ground = Ground::below(&workspace.root.join("target"));
     match subject {
         Subject::Start => measure::start(rig, rounds),
         Subject::Reads => measure::reads(rig, rounds),
@@ -158,11 +158,11 @@ fn measure(
         Subject::Size => measure::size(rig),
         Subject::Version => measure::version(rig, rounds),
         Subject::Middleware => middleware::measure(workspace, metadata),
-        Subject::Grep => tool_call::grep(rig, &Peers::install(workspace)?, &ground()?, rounds),
-        Subject::Find => tool_call::find(rig, &Peers::install(workspace)?, &ground()?, rounds),
-        Subject::Ls => tool_call::ls(rig, &ground()?, rounds),
-        Subject::Edit => tool_call::edit(rig, &ground()?, rounds),
-        Subject::Yes => tool_call::yes(rig, &ground()?),
+        Subject::Grep => tool_call::grep(rig, &Peers::install(workspace)?, &ground, rounds),
+        Subject::Find => tool_call::find(rig, &Peers::install(workspace)?, &ground, rounds),
+        Subject::Ls => tool_call::ls(rig, &ground, rounds),
+        Subject::Edit => tool_call::edit(rig, &ground, rounds),
+        Subject::Yes => tool_call::yes(rig, &ground),
     }
 }
 
@@ -182,7 +182,6 @@ fn unmeasured(subject: Subject) -> Vec<Figure> {
             tool_call::GREP_RARE,
             tool_call::GREP_NOWHERE,
             tool_call::GREP_FREQUENT,
-            tool_call::GREP_FIRST,
         ],
         Subject::Find => vec![tool_call::FIND_ALL, tool_call::FIND_FIRST],
         Subject::Ls => vec![tool_call::LS, tool_call::LS_MOST],

@@ -1,11 +1,11 @@
-//! What the tools work on: a tree of 50,000 files, a wide folder and a large file. Made once below
-//! `target/bench-tree`, byte for byte the same on every machine, and kept.
+//! What the tools work on: a tree of 50,000 files, a wide folder and a large file. Each is made below
+//! `target/bench-tree` when it is first needed, byte for byte the same on every machine, and kept.
 
 pub(crate) mod plan;
 pub(crate) mod text;
 
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,7 +18,7 @@ use crate::bench::rig::failed;
 use crate::bench::seed::Seed;
 use crate::failure::Failure;
 
-/// Raised whenever something else is made. A ground with another version is made anew.
+/// Raised whenever something else is made. What has another version is made anew.
 const VERSION: &str = "1\n";
 
 /// Entries of the wide folder.
@@ -30,76 +30,83 @@ pub(crate) const LARGE: usize = 100_000_000;
 /// Stands once in the large file, in its middle.
 pub(crate) const MARK: &str = "the one mark of this file";
 
-/// The folders and files, all there.
+/// Where all of it is.
 #[derive(Debug)]
 pub(crate) struct Ground {
     folder: PathBuf,
 }
 
 impl Ground {
-    /// The ground below `target`: as it is when it is whole, else made now.
-    pub(crate) fn below(target: &Path) -> Result<Ground, Failure> {
-        let folder = target.join("bench-tree");
-        // It is written last, so what has it is whole.
-        let stamp = folder.join("version");
-        if fs::read_to_string(&stamp).is_ok_and(|it| it == VERSION) {
-            return Ok(Ground { folder });
+    pub(crate) fn below(target: &Path) -> Ground {
+        Ground {
+            folder: target.join("bench-tree"),
         }
-        let start = Instant::now();
-        let ground = Ground { folder };
-        ground.make(&stamp).map_err(failed("the tree to search"))?;
-        println!(
-            "made {} in {}",
-            ground.folder.display(),
-            time(start.elapsed().as_secs_f64())
-        );
-        Ok(ground)
     }
 
     /// The tree of 50,000 files.
-    pub(crate) fn tree(&self) -> PathBuf {
-        self.folder.join("tree")
+    pub(crate) fn tree(&self) -> Result<PathBuf, Failure> {
+        self.part("tree", make_tree)
     }
 
     /// The folder of 20,000 entries.
-    pub(crate) fn wide(&self) -> PathBuf {
-        self.folder.join("wide")
+    pub(crate) fn wide(&self) -> Result<PathBuf, Failure> {
+        self.part("wide", make_wide)
     }
 
     /// The file of 100 MB. It stays as it is: what is changed is a copy.
-    pub(crate) fn large(&self) -> PathBuf {
-        self.folder.join("large.txt")
+    pub(crate) fn large(&self) -> Result<PathBuf, Failure> {
+        self.part("large.txt", make_large)
     }
 
-    /// A folder beside them for such copies.
-    pub(crate) fn scratch(&self) -> PathBuf {
-        self.folder.join("scratch")
+    /// A folder for such copies.
+    pub(crate) fn scratch(&self) -> Result<PathBuf, Failure> {
+        self.part("scratch", |path| fs::create_dir(path))
     }
 
     /// A folder with nothing in it.
-    pub(crate) fn empty(&self) -> PathBuf {
-        self.folder.join("empty")
+    pub(crate) fn empty(&self) -> Result<PathBuf, Failure> {
+        self.part("empty", |path| fs::create_dir(path))
     }
 
-    fn make(&self, stamp: &Path) -> io::Result<()> {
-        if self.folder.exists() {
-            fs::remove_dir_all(&self.folder)?;
+    /// A part as it is when it is whole, else made now.
+    fn part(
+        &self,
+        name: &'static str,
+        make: impl FnOnce(&Path) -> io::Result<()>,
+    ) -> Result<PathBuf, Failure> {
+        let path = self.folder.join(name);
+        // It is written last, so what has it is whole.
+        let stamp = self.folder.join(format!("{name}.version"));
+        if fs::read_to_string(&stamp).is_ok_and(|it| it == VERSION) {
+            return Ok(path);
         }
-        let text = Text::new();
-        make_tree(&self.tree(), &text)?;
-        make_wide(&self.wide())?;
-        make_large(&self.large(), &text)?;
-        fs::create_dir(self.scratch())?;
-        fs::create_dir(self.empty())?;
-        let mut stamp = File::create(stamp)?;
-        stamp.write_all(VERSION.as_bytes())?;
-        // Else the first minutes of measuring would see it written to the disk.
-        Command::new("sync").status()?;
-        Ok(())
+        let start = Instant::now();
+        let anew = || {
+            for old in [&stamp, &path] {
+                remove(old)?;
+            }
+            fs::create_dir_all(&self.folder)?;
+            make(&path)?;
+            fs::write(&stamp, VERSION)
+        };
+        anew().map_err(failed(name))?;
+        println!("  made {name} in {}", time(start.elapsed().as_secs_f64()));
+        Ok(path)
     }
 }
 
-fn make_tree(root: &Path, text: &Text) -> io::Result<()> {
+/// Removes what may be there.
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(old) if old.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn make_tree(root: &Path) -> io::Result<()> {
+    let text = Text::new();
     let mut made = PathBuf::new();
     let mut content = Vec::new();
     for (number, file) in plan::plan().iter().enumerate() {
@@ -110,15 +117,21 @@ fn make_tree(root: &Path, text: &Text) -> io::Result<()> {
             fs::create_dir_all(folder)?;
             folder.clone_into(&mut made);
         }
-        file.write(number, text, &mut content);
+        file.write(number, &text, &mut content);
         fs::write(&path, &content)?;
     }
-    Ok(())
+    settle()
+}
+
+/// Waits until what was written is on the disk. Else the first minutes of measuring would see it
+/// written.
+fn settle() -> io::Result<()> {
+    Command::new("sync").status().map(drop)
 }
 
 /// Files for the most part, and folders and links among them.
 fn make_wide(folder: &Path) -> io::Result<()> {
-    fs::create_dir_all(folder)?;
+    fs::create_dir(folder)?;
     let mut seed = Seed::of(2);
     for number in 0..ENTRIES {
         let path = folder.join(format!("{:06x}-entry-{number}", seed.below(1 << 24)));
@@ -131,11 +144,50 @@ fn make_wide(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn make_large(path: &Path, text: &Text) -> io::Result<()> {
+fn make_large(path: &Path) -> io::Result<()> {
+    fs::write(path, large_text())?;
+    settle()
+}
+
+fn large_text() -> Vec<u8> {
+    let text = Text::new();
     let mut seed = Seed::of(3);
     let mut content = Vec::with_capacity(LARGE);
     text.fill(&mut seed, LARGE / 2, &mut content);
     content.extend_from_slice(format!("    // Here is {MARK}.\n").as_bytes());
     text.fill(&mut seed, LARGE, &mut content);
-    fs::write(path, content)
+    content
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use xshell::Shell;
+
+    use super::{Ground, LARGE, MARK, large_text};
+
+    #[test]
+    fn what_is_half_made_is_made_anew_and_what_is_whole_is_kept() {
+        let folder = Shell::new().unwrap().create_temp_dir().unwrap();
+        let ground = Ground::below(folder.path());
+        let part = folder.path().join("bench-tree").join("scratch");
+        let half = part.join("half");
+        fs::create_dir_all(&half).unwrap();
+        assert_eq!(ground.scratch().unwrap(), part);
+        assert!(part.is_dir() && !half.exists());
+
+        fs::create_dir(&half).unwrap();
+        ground.scratch().unwrap();
+        assert!(half.exists());
+    }
+
+    #[test]
+    fn the_mark_is_in_the_middle_of_the_large_file() {
+        let text = large_text();
+        assert_eq!(text.len(), LARGE);
+        let middle = &text[LARGE / 2..][..100];
+        assert!(String::from_utf8_lossy(middle).contains(MARK));
+        assert!(std::str::from_utf8(&text).is_ok());
+    }
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::bench::child;
 use crate::bench::contest::{Contender, hold};
 use crate::bench::figure::{Figure, megabytes, time};
-use crate::bench::ground::plan::RARE_LINES;
+use crate::bench::ground::plan::{RARE_LINES, RUST_FILES};
 use crate::bench::ground::text::{FREQUENT, NOWHERE, RARE};
 use crate::bench::ground::{ENTRIES, Ground, LARGE, MARK};
 use crate::bench::peers::Peers;
@@ -48,10 +48,6 @@ pub(crate) const GREP_FREQUENT: Figure = Figure::new(
     "`grep`, the first 100 matches of a frequent regex",
     "at most 1.15 × `rg --json`",
 );
-pub(crate) const GREP_FIRST: Figure = Figure::new(
-    "the same beside a search for those 100 alone",
-    "at most 1.15 × `rg --json --sort path`, cut off",
-);
 pub(crate) const FIND_ALL: Figure = Figure::new(
     "`find`, all 8,159 `*.rs` of the tree",
     "at most 1.15 × `fd`",
@@ -81,8 +77,14 @@ impl Rig {
         command
     }
 
-    fn caller<'a>(&'a self, folder: &'a Path, tool: &'a str, arguments: Value) -> Contender<'a> {
-        Contender::new("harness", move || {
+    fn caller<'a>(
+        &'a self,
+        name: &'static str,
+        folder: &'a Path,
+        tool: &'a str,
+        arguments: Value,
+    ) -> Contender<'a> {
+        Contender::new(name, move || {
             self.call(folder, tool, &arguments, Metered::No)
         })
     }
@@ -125,15 +127,15 @@ pub(crate) fn grep(
     ground: &Ground,
     rounds: Rounds,
 ) -> Result<Vec<Figure>, Failure> {
-    let tree = ground.tree();
-    let call = |arguments| rig.caller(&tree, "grep", arguments);
+    let tree = ground.tree()?;
+    let call = |name, arguments| rig.caller(name, &tree, "grep", arguments);
     let rg = peers.rg.as_path();
     let mut figures = Vec::new();
 
     for (figure, pattern, lines) in [(GREP_RARE, RARE, RARE_LINES), (GREP_NOWHERE, NOWHERE, 0)] {
         let arguments = rg_arguments(pattern, &["--fixed-strings"]);
         let contenders = [
-            call(json!({"pattern": pattern, "literal": true})),
+            call("harness", json!({"pattern": pattern, "literal": true})),
             // 1 says that nothing was found.
             rig.peer("rg --json", rg, &tree, &arguments).codes(&[0, 1]),
         ];
@@ -144,14 +146,18 @@ pub(crate) fn grep(
         figures.push(harness.beside(rg, figure, 1.15));
     }
 
-    // `rg` has no limit over all files. Beside all it has to say, and beside what gives the very
-    // lines that ours gives: sorted, which it does on one thread, and ended after a hundred.
+    // `rg` has no limit over all files, so the figure is beside all that it has to say. What comes
+    // nearest to ours is printed: sorted, which it does on one thread, and ended after a hundred.
     let all = rg_arguments(FREQUENT, &[]);
     let sorted = rg_arguments(FREQUENT, &["--sort=path"]);
     let said = cut_off(rig, rg, &tree, &sorted, "1000").output()?;
     let lines = lines_to_match(&said, GREP_MATCHES).to_string();
     let contenders = [
-        call(json!({"pattern": FREQUENT})),
+        call("harness", json!({"pattern": FREQUENT})),
+        call(
+            "harness, limit 1000",
+            json!({"pattern": FREQUENT, "limit": 10 * GREP_MATCHES}),
+        ),
         rig.peer("rg --json", rg, &tree, &all),
         cut_off(rig, rg, &tree, &sorted, &lines),
     ];
@@ -159,12 +165,11 @@ pub(crate) fn grep(
     expect("lines of grep", count(&shown, "fn "), GREP_MATCHES)?;
     expect(
         "lines of rg",
-        matches(&contenders[2].output()?),
+        matches(&contenders[3].output()?),
         GREP_MATCHES,
     )?;
-    let [harness, all, first] = hold(FREQUENT, rounds, &contenders)?;
+    let [harness, _, all, _] = hold(FREQUENT, rounds, &contenders)?;
     figures.push(harness.beside(all, GREP_FREQUENT, 1.15));
-    figures.push(harness.beside(first, GREP_FIRST, 1.15));
     Ok(figures)
 }
 
@@ -194,33 +199,29 @@ pub(crate) fn find(
     ground: &Ground,
     rounds: Rounds,
 ) -> Result<Vec<Figure>, Failure> {
-    let tree = ground.tree();
-    let call = |arguments| rig.caller(&tree, "find", arguments);
+    let tree = ground.tree()?;
+    let call = |name, arguments| rig.caller(name, &tree, "find", arguments);
     let all = [FD, &["--glob", "*.rs"]].concat();
     let most = format!("--max-results={FIND_PATHS}");
     let some = [FD, &[&most, "--glob", "*.rs"]].concat();
     let fd = |name, arguments| rig.peer(name, &peers.fd, &tree, arguments);
 
     let arguments = json!({"pattern": "*.rs", "limit": MOST_FIND_PATHS});
-    let contenders = [call(arguments.clone()), fd("fd", &all)];
+    let contenders = [call("harness", arguments.clone()), fd("fd", &all)];
     let theirs = contenders[1].output()?.lines().count();
+    expect("paths of fd", theirs, RUST_FILES)?;
     let in_json = Contender::new("harness", || {
         let mut command = rig.call(&tree, "find", &arguments, Metered::No);
         command.args(["--output", "json"]);
         command
     });
     let ours: Value = serde_json::from_str(&in_json.output()?)?;
-    expect(
-        "paths",
-        ours["details"]["paths"]
-            .as_u64()
-            .map_or(0, |it| it as usize),
-        theirs,
-    )?;
+    let paths = ours["details"]["paths"].as_u64().unwrap_or(0);
+    expect("paths of find", paths as usize, RUST_FILES)?;
     let [harness, all_paths] = hold("*.rs, all", rounds, &contenders)?;
 
     let contenders = [
-        call(json!({"pattern": "*.rs"})),
+        call("harness", json!({"pattern": "*.rs"})),
         fd("fd", &all),
         // Any thousand, in no order; ours are the first.
         fd("fd --max-results 1000", &some),
@@ -233,16 +234,21 @@ pub(crate) fn find(
 }
 
 pub(crate) fn ls(rig: &Rig, ground: &Ground, rounds: Rounds) -> Result<Vec<Figure>, Failure> {
-    let (wide, empty) = (ground.wide(), ground.empty());
+    let (wide, empty) = (ground.wide()?, ground.empty()?);
     let ls = Path::new("ls");
     // The environment names no language, so `ls` compares bytes, which is its fastest.
     let contenders = [
-        rig.caller(&wide, "ls", json!({})),
-        rig.caller(&wide, "ls", json!({"limit": MOST_LS_ENTRIES})),
+        rig.caller("harness, 500 of them", &wide, "ls", json!({})),
+        rig.caller(
+            "harness, 5,000 of them",
+            &wide,
+            "ls",
+            json!({"limit": MOST_LS_ENTRIES}),
+        ),
         // It shows what is a folder and what a link, as ours does, for all of the entries.
         rig.peer("ls -AF", ls, &wide, &["-AF"]),
         rig.peer("ls -A", ls, &wide, &["-A"]),
-        rig.caller(&empty, "ls", json!({})),
+        rig.caller("harness, an empty folder", &empty, "ls", json!({})),
     ];
     let shown = contenders[0].output()?;
     let total = format!("of {ENTRIES} entries");
@@ -252,8 +258,7 @@ pub(crate) fn ls(rig: &Rig, ground: &Ground, rounds: Rounds) -> Result<Vec<Figur
         contenders[2].output()?.lines().count(),
         ENTRIES,
     )?;
-    let what = "500 of 20,000 entries; 5,000 of them; ls; ls; and an empty folder";
-    let [some, most, ls, _, _] = hold(what, rounds, &contenders)?;
+    let [some, most, ls, _, _] = hold("20,000 entries", rounds, &contenders)?;
     Ok(vec![
         some.beside(ls, LS, 1.5),
         most.beside(ls, LS_MOST, 1.5),
@@ -261,9 +266,9 @@ pub(crate) fn ls(rig: &Rig, ground: &Ground, rounds: Rounds) -> Result<Vec<Figur
 }
 
 pub(crate) fn edit(rig: &Rig, ground: &Ground, rounds: Rounds) -> Result<Vec<Figure>, Failure> {
-    let scratch = ground.scratch();
+    let scratch = ground.scratch()?;
     let file = Copy {
-        original: ground.large(),
+        original: ground.large()?,
         path: scratch.join("large.txt"),
     };
     let new = MARK.to_uppercase();
@@ -280,7 +285,7 @@ pub(crate) fn edit(rig: &Rig, ground: &Ground, rounds: Rounds) -> Result<Vec<Fig
         "edits": [{"old_text": MARK, "new_text": new}],
     });
     let contenders = [
-        rig.caller(&scratch, "edit", arguments.clone()),
+        rig.caller("harness", &scratch, "edit", arguments.clone()),
         rig.peer("sed -i", Path::new("sed"), &scratch, &in_place),
         // Ours is on the disk before it takes the name of the old one; this gives as much.
         rig.peer("sed -i, then sync", Path::new("sh"), &scratch, &and_sync),
@@ -290,8 +295,7 @@ pub(crate) fn edit(rig: &Rig, ground: &Ground, rounds: Rounds) -> Result<Vec<Fig
         contender.output()?;
         file.check(&new)?;
     }
-    let what = "once in 100 MB";
-    let [harness, sed, _] = hold(what, rounds.one_in(4), &contenders)?;
+    let [harness, sed, _] = hold("once in 100 MB", rounds.one_in(4), &contenders)?;
 
     file.restore()?;
     let mut metered = rig.call(&scratch, "edit", &arguments, Metered::Yes);
@@ -354,7 +358,7 @@ impl Copy {
 pub(crate) fn yes(rig: &Rig, ground: &Ground) -> Result<Vec<Figure>, Failure> {
     let arguments = json!({"command": "yes", "timeout": YES_SECONDS});
     // The meter tells the largest of harness and of what it started, and `yes` is small.
-    let empty = ground.empty();
+    let empty = ground.empty()?;
     let finished = child::run(&mut rig.call(&empty, "bash", &arguments, Metered::Yes))?;
     let shown = finished.stdout.lines().filter(|it| *it == "y").count();
     expect("lines of yes", shown, BASH_LINES)?;

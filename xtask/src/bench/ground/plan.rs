@@ -11,6 +11,9 @@ pub(crate) const FILES: usize = 50_000;
 /// How large they are together.
 pub(crate) const BYTES: usize = 1_000_000_000;
 
+/// How many end in `.rs`; none of them is ignored. `find` can show as many.
+pub(crate) const RUST_FILES: usize = 8_159;
+
 const PACKAGES: usize = 199;
 const FILES_A_PACKAGE: usize = 250;
 
@@ -227,8 +230,9 @@ impl Planned {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::ffi::OsString;
 
-    use super::{BYTES, Content, FILES, RARE_LINES, RULES, plan};
+    use super::{BYTES, Content, FILES, RARE_LINES, RULES, RUST_FILES, plan};
     use crate::bench::ground::text::{RARE, Text};
 
     #[test]
@@ -238,6 +242,8 @@ mod tests {
         assert_eq!(files.iter().map(|it| it.size).sum::<usize>(), BYTES);
         let paths: BTreeSet<_> = files.iter().map(|it| &it.path).collect();
         assert_eq!(paths.len(), FILES);
+        let is_rust = |path: &&&OsString| path.to_string_lossy().ends_with(".rs");
+        assert_eq!(paths.iter().filter(is_rust).count(), RUST_FILES);
     }
 
     #[test]
