@@ -38,7 +38,6 @@ use xshell::cmd;
 
 use crate::bench::figure::{Figure, Table, time};
 use crate::bench::ground::Ground;
-use crate::bench::peers::Peers;
 use crate::bench::rig::{Programs, Rig};
 use crate::bench::rounds::Rounds;
 use crate::bench::subject::Subject;
@@ -158,8 +157,8 @@ fn measure(
         Subject::Size => measure::size(rig),
         Subject::Version => measure::version(rig, rounds),
         Subject::Middleware => middleware::measure(workspace, metadata),
-        Subject::Grep => tool_call::grep(rig, &Peers::install(workspace)?, &ground, rounds),
-        Subject::Find => tool_call::find(rig, &Peers::install(workspace)?, &ground, rounds),
+        Subject::Grep => tool_call::grep(rig, &peers::RIPGREP.path(workspace)?, &ground, rounds),
+        Subject::Find => tool_call::find(rig, &peers::FD.path(workspace)?, &ground, rounds),
         Subject::Ls => tool_call::ls(rig, &ground, rounds),
         Subject::Edit => tool_call::edit(rig, &ground, rounds),
         Subject::Yes => tool_call::yes(rig, &ground),

@@ -17,7 +17,6 @@ use crate::bench::figure::{Figure, megabytes, time};
 use crate::bench::ground::plan::{RARE_LINES, RUST_FILES};
 use crate::bench::ground::text::{FREQUENT, NOWHERE, RARE};
 use crate::bench::ground::{ENTRIES, Ground, LARGE, MARK};
-use crate::bench::peers::Peers;
 use crate::bench::rig::{Metered, Rig, failed};
 use crate::bench::rounds::Rounds;
 use crate::failure::Failure;
@@ -123,13 +122,12 @@ fn rg_arguments<'a>(pattern: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 
 pub(crate) fn grep(
     rig: &Rig,
-    peers: &Peers,
+    rg: &Path,
     ground: &Ground,
     rounds: Rounds,
 ) -> Result<Vec<Figure>, Failure> {
     let tree = ground.tree()?;
     let call = |name, arguments| rig.caller(name, &tree, "grep", arguments);
-    let rg = peers.rg.as_path();
     let mut figures = Vec::new();
 
     for (figure, pattern, lines) in [(GREP_RARE, RARE, RARE_LINES), (GREP_NOWHERE, NOWHERE, 0)] {
@@ -142,8 +140,8 @@ pub(crate) fn grep(
         let [ours, theirs] = [contenders[0].output()?, contenders[1].output()?];
         expect("lines of grep", count(&ours, RARE), lines)?;
         expect("lines of rg", matches(&theirs), lines)?;
-        let [harness, rg] = hold(pattern, rounds, &contenders)?;
-        figures.push(harness.beside(rg, figure, 1.15));
+        let [harness, theirs] = hold(pattern, rounds, &contenders)?;
+        figures.push(harness.beside(theirs, figure, 1.15));
     }
 
     // `rg` has no limit over all files, so the figure is beside all that it has to say. What comes
@@ -195,7 +193,7 @@ const FD: &[&str] = &["--hidden", "--no-require-git", "--exclude=.git"];
 
 pub(crate) fn find(
     rig: &Rig,
-    peers: &Peers,
+    fd: &Path,
     ground: &Ground,
     rounds: Rounds,
 ) -> Result<Vec<Figure>, Failure> {
@@ -204,7 +202,7 @@ pub(crate) fn find(
     let all = [FD, &["--glob", "*.rs"]].concat();
     let most = format!("--max-results={FIND_PATHS}");
     let some = [FD, &[&most, "--glob", "*.rs"]].concat();
-    let fd = |name, arguments| rig.peer(name, &peers.fd, &tree, arguments);
+    let fd = |name, arguments| rig.peer(name, fd, &tree, arguments);
 
     let arguments = json!({"pattern": "*.rs", "limit": MOST_FIND_PATHS});
     let contenders = [call("harness", arguments.clone()), fd("fd", &all)];
