@@ -4,20 +4,29 @@
 //! user would, records what it sends ([`rig`]), and lets a bare client (`src/bin/floor.rs`) send
 //! the same bytes. What a machine adds, it adds to both: compare the ratios.
 //!
+//! The tools are called by hand ([`tool_call`]) on a tree that is made once ([`ground`]), beside the
+//! programs that a person would use ([`peers`]).
+//!
 //! A program's own memory and CPU are told by `src/bin/meter.rs`; the cost of middlewares is that of
 //! a criterion benchmark in `harness-core`.
 
 mod child;
+mod contest;
 mod figure;
+mod ground;
 mod machine;
 mod measure;
 mod middleware;
+mod peers;
 mod request;
 mod rig;
+mod rounds;
 mod script;
+mod seed;
 mod server;
 mod statistics;
 mod subject;
+mod tool_call;
 
 use std::env::consts::EXE_SUFFIX;
 use std::path::{Path, PathBuf};
@@ -28,8 +37,9 @@ use serde_json::Value;
 use xshell::cmd;
 
 use crate::bench::figure::{Figure, Table, time};
-use crate::bench::measure::Rounds;
+use crate::bench::ground::Ground;
 use crate::bench::rig::{Programs, Rig};
+use crate::bench::rounds::Rounds;
 use crate::bench::subject::Subject;
 use crate::failure::Failure;
 use crate::flags::Bench;
@@ -136,6 +146,7 @@ fn measure(
     workspace: &Workspace,
     metadata: &Value,
 ) -> Result<Vec<Figure>, Failure> {
+    let ground = Ground::below(&workspace.root.join("target"));
     match subject {
         Subject::Start => measure::start(rig, rounds),
         Subject::Reads => measure::reads(rig, rounds),
@@ -146,6 +157,11 @@ fn measure(
         Subject::Size => measure::size(rig),
         Subject::Version => measure::version(rig, rounds),
         Subject::Middleware => middleware::measure(workspace, metadata),
+        Subject::Grep => tool_call::grep(rig, &peers::RIPGREP.path(workspace)?, &ground, rounds),
+        Subject::Find => tool_call::find(rig, &peers::FD.path(workspace)?, &ground, rounds),
+        Subject::Ls => tool_call::ls(rig, &ground, rounds),
+        Subject::Edit => tool_call::edit(rig, &ground, rounds),
+        Subject::Yes => tool_call::yes(rig, &ground),
     }
 }
 
@@ -161,5 +177,14 @@ fn unmeasured(subject: Subject) -> Vec<Figure> {
         Subject::Size => vec![measure::SIZE],
         Subject::Version => vec![measure::VERSION],
         Subject::Middleware => vec![measure::MIDDLEWARE],
+        Subject::Grep => vec![
+            tool_call::GREP_RARE,
+            tool_call::GREP_NOWHERE,
+            tool_call::GREP_FREQUENT,
+        ],
+        Subject::Find => vec![tool_call::FIND_ALL, tool_call::FIND_FIRST],
+        Subject::Ls => vec![tool_call::LS, tool_call::LS_MOST],
+        Subject::Edit => vec![tool_call::EDIT, tool_call::EDIT_MEMORY],
+        Subject::Yes => vec![tool_call::YES],
     }
 }

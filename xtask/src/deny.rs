@@ -4,12 +4,14 @@ use xshell::cmd;
 
 use crate::failure::Failure;
 use crate::step::Remark;
-use crate::tool::Tool;
+use crate::tool::{Build, Tool};
 use crate::workspace::Workspace;
 
 const CARGO_DENY: Tool = Tool {
     name: "cargo-deny",
     version: "0.20.2",
+    program: "cargo-deny",
+    build: Build::Quick,
 };
 
 /// The advisory database is a repository somewhere else. When it is out of reach, the rest is

@@ -48,10 +48,11 @@ xflags::xflags! {
             optional --jobs number: usize
         }
 
-        /// Measure the release binary beside a bare client, against a local server.
+        /// Measure the release binary beside a bare client, against a local server, and its tools
+        /// beside rg, fd, ls and sed.
         cmd bench {
             /// Measure this alone; may be given more than once: start, reads, growth, memory,
-            /// burst, prompt, size, version, middleware.
+            /// burst, prompt, size, version, middleware, grep, find, ls, edit, yes.
             repeated --only name: String
             /// How often to repeat a short run, 40 by default; longer ones are repeated less.
             optional --rounds number: usize

@@ -14,6 +14,18 @@ use crate::workspace::Workspace;
 pub(crate) struct Tool {
     pub(crate) name: &'static str,
     pub(crate) version: &'static str,
+    /// What the package installs.
+    pub(crate) program: &'static str,
+    pub(crate) build: Build,
+}
+
+/// How a missing program is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Build {
+    /// Optimised it would build for twice as long, and run for a second less.
+    Quick,
+    /// It is there to be measured.
+    Optimised,
 }
 
 impl Tool {
@@ -21,11 +33,13 @@ impl Tool {
     /// now.
     pub(crate) fn path(&self, workspace: &Workspace) -> Result<PathBuf, Failure> {
         let home = workspace.root.join("target").join("tools");
-        let ours = home.join("bin").join(format!("{}{EXE_SUFFIX}", self.name));
+        let ours = home
+            .join("bin")
+            .join(format!("{}{EXE_SUFFIX}", self.program));
         if workspace.shell.path_exists(&ours) && self.is_at(&ours, workspace) {
             return Ok(ours);
         }
-        let elsewhere = PathBuf::from(self.name);
+        let elsewhere = PathBuf::from(self.program);
         if self.is_at(&elsewhere, workspace) {
             return Ok(elsewhere);
         }
@@ -54,14 +68,17 @@ impl Tool {
 
     fn install(&self, home: &Path, workspace: &Workspace) -> Result<(), Failure> {
         let sh = &workspace.shell;
-        let Tool { name, version } = self;
+        let Tool { name, version, .. } = self;
         let target = home.join("build");
-        // Optimised it would build for twice as long, and run for a second less.
+        let profile: &[&str] = match self.build {
+            Build::Quick => &["--debug"],
+            Build::Optimised => &[],
+        };
         let built = workspace.run_with(
             &[("CARGO_PROFILE_DEV_DEBUG", "0")],
             cmd!(
                 sh,
-                "cargo install {name} --version ={version} --locked --debug --force"
+                "cargo install {name} --version ={version} --locked --force {profile...}"
             )
             .args([
                 Path::new("--root"),
@@ -84,13 +101,15 @@ impl Tool {
 
 #[cfg(test)]
 mod tests {
-    use super::Tool;
+    use super::{Build, Tool};
 
     #[test]
     fn only_the_pinned_version_will_do() {
         let tool = Tool {
             name: "cargo-deny",
             version: "0.20.2",
+            program: "cargo-deny",
+            build: Build::Quick,
         };
         assert!(tool.wrote("cargo-deny 0.20.2"));
         assert!(!tool.wrote("cargo-deny 0.20.1"));

@@ -45,8 +45,8 @@ pub trait Files: Debug + Send + Sync {
     /// Where a symlink points, as it is written.
     fn read_link(&self, path: &Path) -> io::Result<PathBuf>;
 
-    /// Hands everything below a folder to `visitor`, in any order, perhaps on several threads, by the
-    /// rules of [`Walk`]. This default does it with the other methods, on one thread.
+    /// Hands everything below a folder to `visitor`, perhaps on several threads, by the rules of
+    /// [`Walk`]. This default does it with the other methods, on one thread.
     fn walk(&self, walk: &Walk<'_>, visitor: &(dyn Fn(&WalkEntry<'_>) -> Next + Sync)) -> WalkEnd {
         plain_walk::walk(self, walk, visitor)
     }
@@ -205,6 +205,9 @@ pub struct Walk<'a> {
     /// Whether what `.gitignore` and `.ignore` files exclude, in the folder, above and below it, is
     /// left out; also outside a repository.
     pub ignore_files: bool,
+    /// Whether entries come one after the other, sorted by path: a folder, what is in it, and then
+    /// what follows it. If not, they come in any order.
+    pub sorted: bool,
     /// The most entries that are visited.
     pub max_entries: usize,
     /// Looked at between entries.
@@ -227,6 +230,8 @@ pub enum Next {
     On,
     /// On, and not into this folder.
     Skip,
+    /// Nowhere. On other threads a few more entries may be visited.
+    Stop,
 }
 
 /// How a walk ended.

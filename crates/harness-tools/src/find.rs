@@ -67,16 +67,16 @@ pub fn find_paths(
     let glob = Glob::new(&args.pattern, &place.real)?;
     let is_match =
         |entry: &WalkEntry<'_>| glob.is_match(entry.path, entry.kind == FileKind::Folder);
-    let found = First::new(limit + 1);
     let tree = Tree::new(workspace, &place.real, stop);
     let mut notices = Vec::new();
-    tree.visit(&mut notices, |entry| {
+    // One more than is shown, to know that there are more.
+    let new = || First::new(limit + 1);
+    let found = tree.collect(&mut notices, new, First::is_full, |found, entry| {
         let is_match = is_match(entry);
         let is_folder = entry.kind == FileKind::Folder;
         if !is_match && !is_folder {
             return Next::On;
         }
-        // One more than is shown, to know that there are more.
         if !found.wants(entry.path) {
             return Next::Skip;
         }
@@ -134,9 +134,14 @@ impl First {
         self.paths.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether there are as many as are kept.
+    fn is_full(&self) -> bool {
+        self.full.load(Ordering::Relaxed)
+    }
+
     /// Whether this path, or one below it, could still be among the first ones.
     fn wants(&self, path: &Path) -> bool {
-        !self.full.load(Ordering::Relaxed)
+        !self.is_full()
             || self
                 .lock()
                 .last_key_value()

@@ -83,7 +83,7 @@ pub fn search_files(
         limit + 1,
         stop,
     );
-    let found = Found::new(limit + 1);
+    let mut found = Found::new(limit + 1);
     let files = workspace.files();
     let mut notices = Vec::new();
     if place.is_folder() {
@@ -99,8 +99,9 @@ pub fn search_files(
                     .is_none_or(|glob| glob.is_match(entry.path, false))
         };
         let tree = Tree::new(workspace, &place.real, stop);
-        let seen = Seen::default();
-        tree.visit(&mut notices, |entry| {
+        let new = || (Found::new(limit + 1), Seen::default());
+        let enough = |(found, _): &(Found, Seen)| found.has_enough();
+        let (all, seen) = tree.collect(&mut notices, new, enough, |(found, seen), entry| {
             if !found.wants(entry.path) {
                 return Next::Skip;
             }
@@ -111,6 +112,7 @@ pub fn search_files(
             Next::On
         });
         stop.check()?;
+        found = all;
         if found.is_empty()
             && let Some(path) = tree.left_out(wanted, &|path| seen.contains(path))
         {

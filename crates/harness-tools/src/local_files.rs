@@ -4,6 +4,7 @@
 //! cannot hang: on the file system of the workspace's root, if that is one of this machine's own. A
 //! network file system whose server is gone holds a thread for minutes; it gets a thread for that.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
@@ -124,36 +125,44 @@ impl Files for LocalFiles {
     }
 
     fn walk(&self, walk: &Walk<'_>, visitor: &(dyn Fn(&WalkEntry<'_>) -> Next + Sync)) -> WalkEnd {
-        let visited = AtomicUsize::new(0);
-        let bounded = AtomicBool::new(false);
-        builder(walk).build_parallel().run(|| {
-            Box::new(|entry| {
-                if walk.stop.is_stopped() {
-                    return WalkState::Quit;
+        let visits = Visits {
+            walk,
+            visitor,
+            visited: AtomicUsize::new(0),
+            bounded: AtomicBool::new(false),
+        };
+        let mut builder = builder(walk);
+        if walk.sorted {
+            builder.sort_by_file_name(OsStr::cmp);
+            // This walk has no way to leave a folder out, so what is in it is passed over.
+            let mut skipped: Option<PathBuf> = None;
+            for entry in builder.build() {
+                let path = entry.as_ref().map(ignore::DirEntry::path).ok();
+                if let (Some(skipped), Some(path)) = (&skipped, path)
+                    && path.starts_with(skipped)
+                {
+                    continue;
                 }
-                let Ok(entry) = entry else {
-                    return WalkState::Continue;
-                };
-                let Some(kind) = entry.file_type().filter(|_| entry.depth() > 0) else {
-                    return WalkState::Continue;
-                };
-                if visited.fetch_add(1, Ordering::Relaxed) >= walk.max_entries {
-                    bounded.store(true, Ordering::Relaxed);
-                    return WalkState::Quit;
+                let path = path.map(Path::to_owned);
+                match visits.visit(entry) {
+                    Next::On => {}
+                    Next::Skip => skipped = path,
+                    Next::Stop => break,
                 }
-                let entry = WalkEntry {
-                    path: entry.path(),
-                    kind: FileKind::of(kind),
-                };
-                match visitor(&entry) {
+            }
+        } else {
+            let walker = builder.threads(threads()).build_parallel();
+            walker.run(|| {
+                Box::new(|entry| match visits.visit(entry) {
                     Next::On => WalkState::Continue,
                     Next::Skip => WalkState::Skip,
-                }
-            })
-        });
+                    Next::Stop => WalkState::Quit,
+                })
+            });
+        }
         WalkEnd {
-            visited: visited.into_inner().min(walk.max_entries),
-            bounded: bounded.into_inner(),
+            visited: visits.visited.into_inner().min(walk.max_entries),
+            bounded: visits.bounded.into_inner(),
         }
     }
 
@@ -173,6 +182,42 @@ impl Files for LocalFiles {
     }
 }
 
+/// A walk on its way.
+struct Visits<'a> {
+    walk: &'a Walk<'a>,
+    visitor: &'a (dyn Fn(&WalkEntry<'_>) -> Next + Sync),
+    visited: AtomicUsize,
+    bounded: AtomicBool,
+}
+
+impl Visits<'_> {
+    fn visit(&self, entry: Result<ignore::DirEntry, ignore::Error>) -> Next {
+        if self.walk.stop.is_stopped() {
+            return Next::Stop;
+        }
+        let Ok(entry) = entry else {
+            return Next::On;
+        };
+        let Some(kind) = entry.file_type().filter(|_| entry.depth() > 0) else {
+            return Next::On;
+        };
+        if self.visited.fetch_add(1, Ordering::Relaxed) >= self.walk.max_entries {
+            self.bounded.store(true, Ordering::Relaxed);
+            return Next::Stop;
+        }
+        let kind = FileKind::of(kind);
+        let next = (self.visitor)(&WalkEntry {
+            path: entry.path(),
+            kind,
+        });
+        match next {
+            // There is nothing to skip in a file, and a walk in order would skip its neighbours.
+            Next::Skip if kind != FileKind::Folder => Next::On,
+            next => next,
+        }
+    }
+}
+
 fn builder(walk: &Walk<'_>) -> WalkBuilder {
     let mut builder = WalkBuilder::new(walk.folder);
     builder
@@ -185,7 +230,6 @@ fn builder(walk: &Walk<'_>) -> WalkBuilder {
         .git_global(false)
         .require_git(false)
         .follow_links(false)
-        .threads(threads())
         .current_dir(walk.folder)
         .filter_entry(|entry| entry.depth() == 0 || entry.file_name() != ".git");
     builder

@@ -90,11 +90,11 @@ impl<F: Files + ?Sized> Run<'_, F> {
             return ControlFlow::Break(());
         }
         self.end.visited += 1;
-        let next = (self.visitor)(&WalkEntry { path, kind });
-        if is_folder && next == Next::On && depth < MAX_DEPTH {
-            return self.folder(path, depth + 1);
+        match (self.visitor)(&WalkEntry { path, kind }) {
+            Next::On if is_folder && depth < MAX_DEPTH => self.folder(path, depth + 1),
+            Next::On | Next::Skip => ControlFlow::Continue(()),
+            Next::Stop => ControlFlow::Break(()),
         }
-        ControlFlow::Continue(())
     }
 
     fn ignores(&self, path: &Path, is_folder: bool) -> bool {

@@ -227,6 +227,11 @@ impl Found {
                 .is_none_or(|(last, _)| last.is_after(path))
     }
 
+    /// Whether there are as many as are kept.
+    pub(crate) fn has_enough(&self) -> bool {
+        self.full.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.lock().files.is_empty()
     }

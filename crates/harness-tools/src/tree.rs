@@ -11,9 +11,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::blocking::Stop;
-use crate::files::{Files, Next, Walk, WalkEnd, WalkEntry};
+use crate::files::{Files, Next, Walk, WalkEntry};
 use crate::path_order::PathKey;
 use crate::workspace::Workspace;
+
+/// How many entries are looked at in order.
+const FIRST_LOOK: usize = 300;
 
 /// How many entries are looked at, to tell whether something was left out.
 const MAX_SECOND_LOOK: usize = 50_000;
@@ -35,6 +38,7 @@ impl<'a> Tree<'a> {
             walk: Walk {
                 folder,
                 ignore_files: true,
+                sorted: false,
                 max_entries: workspace.limits().walk_entries,
                 stop,
             },
@@ -42,24 +46,65 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Visits everything, on several threads, in no order. A notice says if the bound ended it.
-    pub(crate) fn visit(
+    /// Visits everything that is wanted, and collects it in what `new` makes; a notice says if the
+    /// bound ended it.
+    ///
+    /// It begins with a walk in the order of paths, on this thread: that is all that a small tree
+    /// needs, and in a large one there is often `enough` at its beginning. If not, all is visited in
+    /// no order on several threads, collected anew.
+    pub(crate) fn collect<C: Sync>(
         &self,
         notices: &mut Vec<String>,
-        visitor: impl Fn(&WalkEntry<'_>) -> Next + Sync,
-    ) {
-        let mut end = self.files.walk(&self.walk, &visitor);
-        if end.visited == 0 && !self.walk.stop.is_stopped() {
-            end = self.files.walk(&self.without_ignore_files(), &visitor);
-            self.whole.store(true, Ordering::Relaxed);
+        new: impl Fn() -> C,
+        enough: impl Fn(&C) -> bool + Sync,
+        visit: impl Fn(&C, &WalkEntry<'_>) -> Next + Sync,
+    ) -> C {
+        let collected = self.collect_from(&self.walk, notices, &new, &enough, &visit);
+        if let Some(collected) = collected {
+            return collected;
         }
-        let WalkEnd { bounded, .. } = end;
-        if bounded {
+        // All is excluded.
+        self.whole.store(true, Ordering::Relaxed);
+        let walk = self.without_ignore_files();
+        self.collect_from(&walk, notices, &new, &enough, &visit)
+            .unwrap_or_else(new)
+    }
+
+    /// `None` if nothing was visited.
+    fn collect_from<C: Sync>(
+        &self,
+        walk: &Walk<'a>,
+        notices: &mut Vec<String>,
+        new: &impl Fn() -> C,
+        enough: &(impl Fn(&C) -> bool + Sync),
+        visit: &(impl Fn(&C, &WalkEntry<'_>) -> Next + Sync),
+    ) -> Option<C> {
+        let first = new();
+        let in_order = Walk {
+            sorted: true,
+            max_entries: walk.max_entries.min(FIRST_LOOK),
+            ..*walk
+        };
+        let end = self.files.walk(&in_order, &|entry| {
+            if enough(&first) {
+                Next::Stop
+            } else {
+                visit(&first, entry)
+            }
+        });
+        if !end.bounded {
+            return (end.visited > 0).then_some(first);
+        }
+        drop(first);
+        let all = new();
+        let end = self.files.walk(walk, &|entry| visit(&all, entry));
+        if end.bounded {
             notices.push(format!(
                 "The search ended after {} entries.",
-                self.walk.max_entries
+                walk.max_entries
             ));
         }
+        Some(all)
     }
 
     fn without_ignore_files(&self) -> Walk<'a> {
@@ -79,28 +124,31 @@ impl<'a> Tree<'a> {
         if self.whole.load(Ordering::Relaxed) {
             return None;
         }
-        let found: Mutex<Option<PathKey>> = Mutex::new(None);
         let walk = Walk {
             max_entries: MAX_SECOND_LOOK,
             ..self.without_ignore_files()
         };
-        self.files.walk(&walk, &|entry| {
-            let better = |found: &Option<PathKey>| {
-                found
-                    .as_ref()
-                    .is_none_or(|found| found.is_after(entry.path))
-            };
-            if !better(&lock(&found)) {
-                return Next::Skip;
-            }
-            if wanted(entry) && !was_seen(entry.path) {
-                let mut found = lock(&found);
-                if better(&found) {
-                    *found = Some(PathKey::new(entry.path));
+        let better = |found: &Option<PathKey>, path: &Path| {
+            found.as_ref().is_none_or(|found| found.is_after(path))
+        };
+        let found = self.collect_from(
+            &walk,
+            &mut Vec::new(),
+            &|| Mutex::new(None),
+            &|found| lock(found).is_some(),
+            &|found, entry| {
+                if !better(&lock(found), entry.path) {
+                    return Next::Skip;
                 }
-            }
-            Next::On
-        });
+                if wanted(entry) && !was_seen(entry.path) {
+                    let mut found = lock(found);
+                    if better(&found, entry.path) {
+                        *found = Some(PathKey::new(entry.path));
+                    }
+                }
+                Next::On
+            },
+        )?;
         let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
         found.map(PathKey::into_path)
     }

@@ -8,13 +8,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::{Signal, killpg};
+use nix::sys::time::TimeValLike;
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 
 use crate::failure::Failure;
 
-/// No run here should take a second. One that takes so long has hung.
+/// No run here should take ten seconds. One that takes so long has hung.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// A program that ran to its end.
@@ -23,6 +25,8 @@ pub(crate) struct Finished {
     /// Just before the process was made.
     pub(crate) started: Instant,
     pub(crate) took: Duration,
+    /// Seconds in user mode and in the kernel, of the program and of what it waited for.
+    pub(crate) cpu: f64,
     pub(crate) status: ExitStatus,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -31,7 +35,12 @@ pub(crate) struct Finished {
 /// Runs `command` with nothing on its standard input, and waits for its end. It is killed, with
 /// what it started, when it takes longer than [`LIMIT`].
 pub(crate) fn run(command: &mut Command) -> Result<Finished, Failure> {
-    run_within(LIMIT, command)
+    run_within(LIMIT, command.stdout(Stdio::piped()))
+}
+
+/// As [`run`], for a program whose output nobody reads: it goes to the null device.
+pub(crate) fn run_unread(command: &mut Command) -> Result<Finished, Failure> {
+    run_within(LIMIT, command.stdout(Stdio::null()))
 }
 
 fn run_within(limit: Duration, command: &mut Command) -> Result<Finished, Failure> {
@@ -39,7 +48,6 @@ fn run_within(limit: Duration, command: &mut Command) -> Result<Finished, Failur
     let failed = |error: io::Error| Failure::new(format!("{name}: {error}"));
     command
         .stdin(Stdio::null())
-        .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         // A group of its own, so that one signal reaches all of it and nobody else.
         .process_group(0);
@@ -90,13 +98,17 @@ fn watch(limit: Duration, mut child: Child, started: Instant) -> io::Result<(Fin
     let took = started.elapsed();
     *unreaped.lock().unwrap_or_else(PoisonError::into_inner) = false;
     drop(ended);
+    let before = cpu_of_children()?;
     let status = child.wait()?;
+    // It counts from here on; nobody else reaps a child meanwhile.
+    let cpu = cpu_of_children()? - before;
     read?;
     waited?;
     let was_killed = watchdog.join().unwrap_or(false);
     let finished = Finished {
         started,
         took,
+        cpu,
         status,
         stdout: String::from_utf8_lossy(&stdout).into_owned(),
         stderr: String::from_utf8_lossy(&stderr).into_owned(),
@@ -104,12 +116,19 @@ fn watch(limit: Duration, mut child: Child, started: Instant) -> io::Result<(Fin
     Ok((finished, was_killed))
 }
 
+/// Seconds that the children that were waited for have used.
+fn cpu_of_children() -> io::Result<f64> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+    let micros = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
+    Ok(micros as f64 / 1e6)
+}
+
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
+    use std::process::{Command, Stdio};
     use std::time::Duration;
 
-    use super::{run, run_within};
+    use super::{run, run_unread, run_within};
 
     fn shell(script: &str) -> Command {
         let mut command = Command::new("sh");
@@ -129,9 +148,19 @@ mod tests {
     }
 
     #[test]
+    fn output_that_nobody_reads_holds_nothing_up() {
+        let much = "i=0; while [ $i -lt 9000 ]; do echo 0123456789; i=$((i + 1)); done";
+        let finished = run_unread(&mut shell(much)).unwrap();
+        assert!(finished.status.success() && finished.stdout.is_empty());
+        assert!(finished.cpu >= 0.0);
+    }
+
+    #[test]
     fn a_program_that_hangs_is_ended_with_what_it_started() {
         let hangs = "sleep 60 & exec sleep 60";
-        let failure = run_within(Duration::from_millis(100), &mut shell(hangs)).unwrap_err();
+        let mut command = shell(hangs);
+        command.stdout(Stdio::piped());
+        let failure = run_within(Duration::from_millis(100), &mut command).unwrap_err();
         assert!(failure.to_string().ends_with("and was ended"), "{failure}");
     }
 

@@ -31,7 +31,7 @@ impl Figure {
         self
     }
 
-    /// What the bare client needs for the same.
+    /// What the bare client, or another program, needs for the same.
     pub(crate) fn floor(mut self, floor: impl Into<String>) -> Figure {
         self.floor = Some(floor.into());
         self

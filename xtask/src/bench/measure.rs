@@ -4,47 +4,20 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::bench::figure::{Figure, megabytes, time};
 use crate::bench::rig::{Rig, Run, failed};
+use crate::bench::rounds::Rounds;
 use crate::bench::script::Script;
 use crate::bench::statistics::{around, median};
 use crate::failure::Failure;
-
-/// How long the rounds of one subject may take, unless there are fewer than [`LEAST`].
-const BUDGET: Duration = Duration::from_secs(18);
-const LEAST: usize = 3;
 
 /// Rounds that are run first and not counted: they bring the programs into the page cache.
 const WARM_UP: usize = 3;
 
 const DELTAS: usize = 20_000;
-
-/// How often to repeat.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Rounds(pub(crate) usize);
-
-impl Rounds {
-    /// One round in so many, for a subject whose rounds are long.
-    fn one_in(self, share: usize) -> Rounds {
-        Rounds((self.0 / share).max(LEAST))
-    }
-
-    /// Runs `round` so often, or until the budget is spent.
-    fn run(self, mut round: impl FnMut() -> Result<(), Failure>) -> Result<(), Failure> {
-        let start = Instant::now();
-        for number in 0..self.0 {
-            if number >= LEAST && start.elapsed() > BUDGET {
-                break;
-            }
-            round()?;
-        }
-        Ok(())
-    }
-}
 
 /// Samples of harness and of what it is compared with.
 #[derive(Debug, Default)]
@@ -280,20 +253,7 @@ fn compared(figure: Figure, harness: f64, floor: f64) -> Figure {
 mod tests {
     use serde_json::json;
 
-    use super::{LEAST, Rounds, prompt_bytes};
-
-    #[test]
-    fn rounds_end_at_their_number_and_at_a_failure() {
-        let mut ran = 0;
-        let count = |ran: &mut usize| {
-            *ran += 1;
-            Ok(())
-        };
-        Rounds(7).run(|| count(&mut ran)).unwrap();
-        assert_eq!(ran, 7);
-        assert_eq!(Rounds(40).one_in(8).0, 5);
-        assert_eq!(Rounds(1).one_in(8).0, LEAST);
-    }
+    use super::prompt_bytes;
 
     #[test]
     fn counts_the_system_prompt_and_the_tools() {

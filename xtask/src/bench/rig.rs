@@ -62,7 +62,7 @@ pub(crate) struct Cost {
 
 /// Whether a program runs under the meter, which costs time and tells the cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Metered {
+pub(crate) enum Metered {
     No,
     Yes,
 }
@@ -220,7 +220,7 @@ impl Rig {
     }
 
     /// `program` in an environment that says nothing of the person who runs the benchmark.
-    fn command(&self, program: &Path, metered: Metered) -> Command {
+    pub(crate) fn command(&self, program: &Path, metered: Metered) -> Command {
         let mut command = match metered {
             Metered::No => Command::new(program),
             Metered::Yes => {
@@ -233,11 +233,13 @@ impl Rig {
         command
             .env_clear()
             .env("PATH", path)
-            .env("HOME", self.home());
+            .env("HOME", self.home())
+            .env("TMPDIR", self.folder.path());
         command
     }
 
-    fn read_report(&self) -> Result<Cost, Failure> {
+    /// What the last run under the meter cost.
+    pub(crate) fn read_report(&self) -> Result<Cost, Failure> {
         let report = fs::read_to_string(self.report()).map_err(failed("the meter's report"))?;
         read_cost(&report).ok_or_else(|| Failure::new(format!("the meter wrote {report:?}")))
     }

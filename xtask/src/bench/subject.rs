@@ -12,10 +12,15 @@ pub(crate) enum Subject {
     Size,
     Version,
     Middleware,
+    Grep,
+    Find,
+    Ls,
+    Edit,
+    Yes,
 }
 
 impl Subject {
-    pub(crate) const ALL: [Subject; 9] = [
+    pub(crate) const ALL: [Subject; 14] = [
         Subject::Start,
         Subject::Reads,
         Subject::Growth,
@@ -25,6 +30,11 @@ impl Subject {
         Subject::Size,
         Subject::Version,
         Subject::Middleware,
+        Subject::Grep,
+        Subject::Find,
+        Subject::Ls,
+        Subject::Edit,
+        Subject::Yes,
     ];
 
     /// The name after `--only`.
@@ -39,6 +49,11 @@ impl Subject {
             Subject::Size => "size",
             Subject::Version => "version",
             Subject::Middleware => "middleware",
+            Subject::Grep => "grep",
+            Subject::Find => "find",
+            Subject::Ls => "ls",
+            Subject::Edit => "edit",
+            Subject::Yes => "yes",
         }
     }
 

@@ -1,6 +1,8 @@
 //! The same calls on this machine's files and on files in memory: the tools reach files through the
 //! trait alone, and both implementations mean the same by it.
 
+use std::sync::Mutex;
+
 use harness_tools::test_support::MemoryFiles;
 use harness_tools::{Access, Files, FindArgs, GrepArgs, Next, Stop, Walk, Workspace};
 use serde_json::{Value, json};
@@ -137,11 +139,31 @@ fn a_walk_stops_at_its_bound_and_when_it_is_told_to() {
         let walk = Walk {
             folder: &folder,
             ignore_files: false,
+            sorted: false,
             max_entries: 3,
             stop: &stop,
         };
         let end = files.walk(&walk, &|_| Next::On);
         assert_eq!((end.visited, end.bounded), (3, true));
+        let sorted = Walk {
+            sorted: true,
+            max_entries: 1_000,
+            ..walk
+        };
+        let paths = Mutex::new(Vec::new());
+        let end = files.walk(&sorted, &|entry| {
+            let mut paths = paths.lock().expect("no panic");
+            paths.push(entry.path.to_owned());
+            match (paths.len(), entry.path.ends_with("dist")) {
+                (10, _) => Next::Stop,
+                (_, true) => Next::Skip,
+                _ => Next::On,
+            }
+        });
+        let paths = paths.into_inner().expect("no panic");
+        assert!(paths.is_sorted(), "{paths:?}");
+        assert!(!paths.iter().any(|path| path.ends_with("dist/out.js")));
+        assert_eq!((end.visited, end.bounded, paths.len()), (10, false, 10));
         stop.stop();
         let end = files.walk(&walk, &|_| Next::On);
         assert_eq!((end.visited, end.bounded), (0, false));
