@@ -40,14 +40,14 @@ pub(crate) fn run(workspace: &Workspace, flags: &Fuzz) -> Result<ExitCode, Failu
     let metadata: Value = serde_json::from_str(&metadata)?;
     let built = metadata["target_directory"].as_str();
     let built = built.ok_or_else(|| Failure::new("cargo did not say where it builds"))?;
-    let built = Path::new(built).join("fuzz");
+    let built = Path::new(built);
 
     let mut broken = Vec::new();
     for target in targets {
         println!("\n== {target}");
         let artifacts = home.join("artifacts").join(&target);
         let before = files(workspace, &artifacts);
-        let working = built.join("corpus").join(&target);
+        let working = built.join("fuzz/corpus").join(&target);
         sh.create_dir(&working)?;
         let seeds = home.join("corpus").join(&target);
         let seconds = flags.seconds.unwrap_or(SECONDS).to_string();
@@ -55,7 +55,7 @@ pub(crate) fn run(workspace: &Workspace, flags: &Fuzz) -> Result<ExitCode, Failu
         let run = cargo_fuzz(workspace, "run")
             .args(BUILD)
             .args(["--jobs", &jobs, "--target-dir"])
-            .args([&built, Path::new(&target), &working, &seeds])
+            .args([built, Path::new(&target), &working, &seeds])
             .args(["--", &format!("-max_total_time={seconds}")])
             .args(["-print_final_stats=1", BOUNDS[0], BOUNDS[1]]);
         if let Err(failure) = workspace.run(run) {

@@ -7,10 +7,10 @@ use super::input::{Input, pieces};
 use crate::terminal::{Screen, Stream};
 
 /// How much a long output has.
-const LONG_BYTES: usize = 48 * 1024;
+const LONG_BYTES: usize = 20 * 1024;
 
 /// How much of it comes at a time, at least.
-const PIECE_BYTES: usize = 1024;
+const PIECE_BYTES: usize = 2 * 1024;
 
 /// How much of an unfinished line is held, in characters, before the piece that is added.
 const HELD_CHARS: usize = 8 * 1024;
