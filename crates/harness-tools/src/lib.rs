@@ -52,8 +52,13 @@
 //! calls for each file; other hard links to a file keep its old content; extended attributes are lost.
 //!
 //! Commands run in a session of their own, not only in a process group: what makes itself a group
-//! leader (`timeout`, jobs under `set -m`) is found and ended with the rest. The price is a look at
-//! `/proc` at the end of each command.
+//! leader (`timeout`, jobs under `set -m`) is found and ended with the rest. What makes a session of
+//! its own (`setsid`, daemons) is known by a variable that only this command has. The price is a look
+//! at `/proc` at the end of each command. Where commands run is behind a trait, [`Processes`]; time
+//! limits and output are not.
+//!
+//! The working folder and the jobs in the background last from one call of `bash` to the next. They
+//! are a value, [`ShellSession`], that lives with the run, or with the session of a host that wants it.
 //!
 //! The crate is for Unix. On Linux all of the above holds; elsewhere folders are opened by handles that
 //! need the right to read them, a new file has a hidden name while it is written, and only the process
@@ -75,9 +80,11 @@ mod folded;
 mod folder;
 mod glob;
 mod grep;
+mod job;
 mod limits;
 mod lines;
 mod local_disk;
+mod local_processes;
 mod lookalike;
 mod ls;
 mod matching;
@@ -85,11 +92,14 @@ mod nearest;
 mod picture;
 mod place;
 mod process;
+mod processes;
 mod read;
 mod search;
 mod seen;
 mod shell;
+mod shell_session;
 mod splice;
+mod startup_file;
 mod terminal;
 mod text_file;
 mod truncate;
@@ -107,12 +117,15 @@ pub use error::Error;
 pub use find::{FindArgs, FindResult, FindTool, find_paths};
 pub use grep::{GrepArgs, GrepResult, GrepTool, search_files};
 pub use limits::Limits;
+pub use local_processes::LocalProcesses;
 pub use ls::{Listing, LsArgs, LsTool, list_folder};
 pub use picture::Picture;
 pub use place::Place;
+pub use processes::{OutputStream, Process, ProcessEvent, ProcessExit, ProcessSpec, Processes};
 pub use read::{ReadArgs, ReadResult, ReadTool, TextRead, read_file};
 pub use seen::SeenFiles;
 pub use shell::ShellOptions;
+pub use shell_session::ShellSession;
 pub use text_file::{Encoding, LineEndings, Sniffed, TextFile, sniff};
 pub use version::FileVersion;
 pub use workspace::{Access, Workspace};

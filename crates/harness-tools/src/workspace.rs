@@ -9,8 +9,10 @@ use harness_core::ToolContext;
 use crate::error::Error;
 use crate::limits::Limits;
 use crate::local_disk::LocalDisk;
+use crate::local_processes::LocalProcesses;
 use crate::lookalike;
 use crate::place::{self, Place};
+use crate::processes::Processes;
 use crate::seen::SeenFiles;
 use crate::shell::ShellOptions;
 
@@ -56,6 +58,7 @@ struct Inner {
     readable: Vec<PathBuf>,
     limits: Arc<Limits>,
     shell: Arc<ShellOptions>,
+    processes: Arc<dyn Processes>,
     shared: Arc<Shared>,
 }
 
@@ -83,6 +86,7 @@ impl Workspace {
             readable: Vec::new(),
             limits: Arc::default(),
             shell: Arc::default(),
+            processes: Arc::new(LocalProcesses),
             shared: Arc::default(),
         }))
     }
@@ -120,6 +124,11 @@ impl Workspace {
         self.with(|inner| inner.shell = Arc::new(shell))
     }
 
+    /// Where commands are run; on this machine by default.
+    pub fn with_processes(self, processes: Arc<dyn Processes>) -> Self {
+        self.with(|inner| inner.processes = processes)
+    }
+
     fn with(self, change: impl FnOnce(&mut Inner)) -> Self {
         let mut inner = Arc::unwrap_or_clone(self.0);
         change(&mut inner);
@@ -139,6 +148,11 @@ impl Workspace {
     /// How commands are run.
     pub fn shell(&self) -> &ShellOptions {
         &self.0.shell
+    }
+
+    /// Where commands are run.
+    pub fn processes(&self) -> &Arc<dyn Processes> {
+        &self.0.processes
     }
 
     pub(crate) fn local_disk(&self) -> &LocalDisk {

@@ -1,7 +1,7 @@
 use std::time::{Duration, Instant};
 
 use harness_core::{CancellationToken, ToolContext, ToolOutcome};
-use harness_tools::{CommandLine, Limits, ShellOptions, default_tools, run_command};
+use harness_tools::{CommandLine, ShellOptions, Workspace, default_tools, run_command};
 use serde_json::json;
 
 use crate::bed::{Bed, eventually, runs};
@@ -205,7 +205,7 @@ async fn bash_19_20_what_is_shown_is_what_a_terminal_shows() {
 async fn bash_25_the_shell_is_looked_for() {
     let folder = tempfile::tempdir().expect("a folder");
     let cancel = CancellationToken::new();
-    let limits = Limits::default();
+    let workspace = Workspace::new(folder.path());
     let line = CommandLine {
         command: "x=1; echo $x",
         folder: folder.path(),
@@ -214,14 +214,16 @@ async fn bash_25_the_shell_is_looked_for() {
     for shell in [None, Some("/bin/sh")] {
         let mut options = ShellOptions::default();
         options.shell = shell.map(Into::into);
-        let report = run_command(line.clone(), &options, &limits, &cancel, |_| {})
+        let workspace = workspace.clone().with_shell(options);
+        let report = run_command(line.clone(), &workspace, &cancel, |_| {})
             .await
             .expect("ran");
         assert_eq!(report.output, "1\n");
     }
     let mut options = ShellOptions::default();
     options.shell = Some("/no/such/shell".into());
-    let error = run_command(line, &options, &limits, &cancel, |_| {})
+    let workspace = workspace.with_shell(options);
+    let error = run_command(line, &workspace, &cancel, |_| {})
         .await
         .expect_err("no shell");
     assert!(error.to_string().contains("/no/such/shell"));
@@ -343,10 +345,10 @@ async fn how_it_gets_on_is_told_while_it_runs() {
         folder: folder.path(),
         timeout: Duration::from_secs(10),
     };
-    let (shell, limits) = (ShellOptions::default(), Limits::default());
+    let workspace = Workspace::new(folder.path());
     let mut told = Vec::new();
     let cancel = CancellationToken::new();
-    run_command(line, &shell, &limits, &cancel, |text| told.push(text))
+    run_command(line, &workspace, &cancel, |text| told.push(text))
         .await
         .expect("ran");
     assert_eq!(
