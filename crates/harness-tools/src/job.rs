@@ -65,9 +65,11 @@ impl Job {
 
     /// How it ended, if it did.
     pub(crate) fn end(&self) -> Option<End> {
+        // In this order: what was told before the task went is not overlooked.
+        let nobody_tells = self.end.has_changed().is_err();
         let end = *self.end.borrow();
-        // With nobody left who could tell, it was killed.
-        end.or_else(|| self.end.has_changed().is_err().then(End::default))
+        // It was killed, with the task.
+        end.or_else(|| nobody_tells.then(End::default))
     }
 
     /// Waits for its end.

@@ -4,11 +4,14 @@
 //! what it starts stays in that session, even a process that makes itself the leader of a group
 //! (`timeout`, jobs under `set -m`). A process that makes a session of its own (`setsid`, daemons) is
 //! known by a variable in its environment that only this command has, or by its parent. So only one
-//! that sheds its session, its environment and its parent is lost.
+//! that sheds its session, its environment and its parent is lost. Which ones were found is remembered,
+//! since a parent may end before its children.
 //!
 //! All of that is Linux, where `/proc` tells it. Elsewhere the leader's process group is ended.
 
 use std::sync::Arc;
+#[cfg(target_os = "linux")]
+use std::sync::{Mutex, PoisonError};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -44,6 +47,9 @@ pub(crate) struct ProcessTree {
     /// come from it, so its environment need not be read.
     #[cfg(target_os = "linux")]
     started: Option<u64>,
+    /// Those that were found last, each with when it was started.
+    #[cfg(target_os = "linux")]
+    found: Arc<Mutex<Vec<(Pid, u64)>>>,
 }
 
 impl ProcessTree {
@@ -56,6 +62,8 @@ impl ProcessTree {
             marker: marker.into(),
             #[cfg(target_os = "linux")]
             started: proc::stat(leader).map(|stat| stat.started),
+            #[cfg(target_os = "linux")]
+            found: Arc::default(),
         })
     }
 
@@ -66,10 +74,13 @@ impl ProcessTree {
 
     /// Sends a signal to each process. Looks at every process of the machine.
     pub(crate) fn signal(&self, signal: Signal) {
+        // Looked for before any of them ends, and its children lose their parent.
+        #[cfg(target_os = "linux")]
+        let members = self.members();
         // In one step, so that nothing in the group can fork itself away from it.
         let _ = kill_process_group(self.leader, signal);
         #[cfg(target_os = "linux")]
-        for stat in self.members() {
+        for stat in members {
             if stat.group != self.leader {
                 let _ = rustix::process::kill_process(stat.pid, signal);
             }
@@ -103,9 +114,11 @@ impl ProcessTree {
 
     #[cfg(target_os = "linux")]
     fn members(&self) -> Vec<proc::Stat> {
-        let (mut members, mut others): (Vec<_>, Vec<_>) = proc::all()
-            .into_iter()
-            .partition(|stat| stat.session == self.leader);
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut members, mut others): (Vec<_>, Vec<_>) =
+            proc::all().into_iter().partition(|stat| {
+                stat.session == self.leader || found.contains(&(stat.pid, stat.started))
+            });
         others.retain(|stat| self.started.is_some_and(|started| stat.started >= started));
         let marked = others.extract_if(.., |stat| proc::has_variable(stat.pid, &self.marker));
         members.extend(marked);
@@ -115,6 +128,8 @@ impl ProcessTree {
             members.extend(others.extract_if(.., |stat| stat.parent == Some(parent)));
             seen += 1;
         }
+        found.clear();
+        found.extend(members.iter().map(|stat| (stat.pid, stat.started)));
         members
     }
 }

@@ -18,6 +18,7 @@ mod runs;
 mod scripted;
 mod server;
 mod signals;
+mod survivors;
 mod terminal;
 mod tools;
 mod wire;

@@ -56,7 +56,7 @@ async fn processes_in_groups_of_their_own_are_killed_too() {
 }
 
 #[tokio::test]
-async fn bash_06_23_the_exit_code_is_told_and_nothing_is_called_a_success() {
+async fn bash_06_22_23_the_exit_code_is_told_and_nothing_is_called_a_success() {
     for (command, expected, failed) in [
         ("true", "(no output)\n[exit code 0]", false),
         ("false", "(no output)\n[exit code 1]", true),
@@ -188,6 +188,45 @@ async fn bash_17_hidden_variables_are_not_inherited() {
         "GIT_EDITOR=false",
     ] {
         assert!(text.lines().any(|found| found == line), "{line}: {text}");
+    }
+}
+
+/// BASH-18: what a command exports is not carried over, and no value that a command is given gets into
+/// a command line.
+#[tokio::test]
+async fn bash_18_values_are_in_no_command_line() {
+    let bed = Bed::with(|workspace| {
+        let mut shell = ShellOptions::default();
+        shell.variables = vec![("GIVEN".into(), "canary-given".into())];
+        workspace.with_shell(shell)
+    });
+    let export = "export OWN=canary-$((17 + 1)); sleep 600 & echo $OWN $GIVEN";
+    let text = bed.done("bash", json!({"command": export})).await;
+    assert!(text.starts_with("canary-18 canary-given\n"), "{text}");
+    let job = json!({"command": export.replace("echo", "wait; echo"), "background": true});
+    bed.done("bash", job).await;
+    // The first counts the values, the second the command lines of the job.
+    let look = "echo [$OWN]; cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' > lines; \
+                grep -ac 'canary-[1g]' lines; grep -aqF 'wait; echo $OWN' lines && echo seen";
+    let text = bed.done("bash", json!({"command": look})).await;
+    let root = bed.workspace.root();
+    assert_eq!(text, "[]\n0\nseen\n[exit code 0]", "in {}", root.display());
+}
+
+/// FIND-05: a command is what it says; no tool of ours takes the place of one that it names.
+#[tokio::test]
+async fn find_05_grep_in_the_shell_finds_what_is_ignored() {
+    let bed = Bed::new();
+    bed.put(".gitignore", ".env\n");
+    bed.put(".env", "NEEDLE=1\n");
+    let git = "git init -q . && git check-ignore .env";
+    assert_eq!(
+        bed.done("bash", json!({"command": git})).await,
+        ".env\n[exit code 0]"
+    );
+    for command in ["grep -rl NEEDLE .", "find . -name .env"] {
+        let text = bed.done("bash", json!({"command": command})).await;
+        assert_eq!(text, "./.env\n[exit code 0]", "{command}");
     }
 }
 

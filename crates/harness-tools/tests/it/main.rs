@@ -7,12 +7,16 @@
     reason = "what a test sets up must be there"
 )]
 
+mod background;
 mod bash;
 mod bed;
 mod edit;
 mod list;
 mod policy;
 mod read;
+mod scripted_processes;
 mod search;
 mod specs;
+mod survivors;
+mod working_folder;
 mod write;
