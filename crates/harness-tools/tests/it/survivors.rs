@@ -90,7 +90,7 @@ impl Tree {
                 shell.variables = variables
                     .map(|(name, value)| (name.into(), value.into()))
                     .collect();
-                shell.output_folder = workspace.root().parent().expect("a parent").to_owned();
+                shell.output_folder = workspace.root().join("..");
                 workspace.with_shell(shell)
             });
             Self {
