@@ -17,6 +17,10 @@ use crate::harness::{AgentHarness, LoopContext};
 ///
 /// Whatever way a run ends — done, failed, cancelled, at a limit — the conversation goes on from its
 /// last valid state, and messages that a run could not deliver come first in the next one.
+///
+/// What the tools keep in the attributes of its caller lasts as long as the session: the files that were
+/// seen, the working folder of `bash`, jobs in the background. Cancelling a run leaves those jobs
+/// running. [`end`](Self::end) ends them; a session that is dropped kills them.
 #[derive(Debug)]
 pub struct AgentSession {
     harness: AgentHarness,
@@ -42,7 +46,8 @@ impl AgentSession {
         }
     }
 
-    /// Sets who asks, and from where.
+    /// Sets who asks, and from where. The attributes are the session's own from then on: a clone of
+    /// the caller shares them.
     pub fn with_caller(mut self, caller: Caller) -> Self {
         self.caller = caller;
         if self.caller.working_dir.is_none() {
@@ -90,6 +95,15 @@ impl AgentSession {
     /// Goes on without a new message, after a run that was cut short by an error or a limit.
     pub fn go_on(&mut self) -> SessionRun<'_> {
         self.start(Vec::new(), None)
+    }
+
+    /// Ends the session: jobs that its tools left in the background are asked to end, and killed if
+    /// they do not. When it returns, none of their processes runs.
+    pub async fn end(self) {
+        #[cfg(feature = "tools")]
+        if let Some(shell) = self.caller.attributes.get::<harness_tools::ShellSession>() {
+            shell.end().await;
+        }
     }
 
     fn start(

@@ -49,6 +49,10 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
         "where configuration is looked for, instead of ~/.config",
     ),
     ("PATH", "where bash is looked for"),
+    (
+        "BASH_ENV",
+        "a file that bash reads before each command of the `bash` tool",
+    ),
     ("TMPDIR", "where temporary files go, instead of /tmp"),
     (
         "HTTP_PROXY",
@@ -126,6 +130,11 @@ impl Environment {
     /// `PATH`.
     pub(crate) fn path(&self) -> Option<OsString> {
         self.variables.get("PATH").cloned()
+    }
+
+    /// `BASH_ENV`.
+    pub(crate) fn bash_startup(&self) -> Option<OsString> {
+        self.variables.get("BASH_ENV").cloned()
     }
 
     /// The folder for temporary files.

@@ -8,6 +8,8 @@ use harness_core::{
     RunOutcome, RunStatus, StopReason,
 };
 
+use harness_tools::ShellSession;
+
 use crate::arguments::{Output, RunArguments};
 use crate::demo::DemoProject;
 use crate::failure::{Exit, Failure};
@@ -45,8 +47,13 @@ pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
     let signals = Signals::listen(&cancel)?;
     let (agent, demo) = setup.agent(&choice, &arguments.agent, limits(&arguments, &setup))?;
     announce(&setup, &choice, demo.as_ref());
+    // The run is a session: what it left in the background goes with it. On the ways out that do not
+    // get as far as `end`, it is killed when this is dropped.
+    let shell = ShellSession::new();
+    let caller = Caller::default();
+    caller.attributes.insert(shell.clone());
     let options = RunOptions {
-        caller: Caller::default(),
+        caller,
         cancellation: Some(cancel),
         journal: None,
     };
@@ -93,6 +100,7 @@ pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
     if let Some((name, exit)) = signals.came() {
         // After a second signal the run is dropped here, and its children with it.
         drop(handle);
+        signals.unless_again(shell.end()).await;
         let failure = Failure::failed(format!("the run was cancelled by {name}"));
         signals.write(move || stderr::error(&failure)).await;
         return Ok(exit.into());
@@ -101,6 +109,7 @@ pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
         Ok(outcome) => outcome,
         Err(error) => error.into_outcome(),
     };
+    signals.unless_again(shell.end()).await;
     let text = json.is_none();
     let told = signals.write(move || tell(&outcome, &choice, text)).await;
     match (told, signals.came()) {

@@ -46,6 +46,10 @@ impl Setup {
             .into_iter()
             .map(Into::into)
             .collect();
+        let startup = self.environment.bash_startup();
+        shell
+            .variables
+            .extend(startup.map(|value| ("BASH_ENV".into(), value)));
         shell.output_folder = self.environment.temporary_folder();
         let workspace = Workspace::new(folder).with_shell(shell);
         match self.environment.home() {

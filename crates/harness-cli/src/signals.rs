@@ -62,6 +62,15 @@ impl Signals {
         self.again.cancelled().await;
     }
 
+    /// Does something to its end, unless a second signal comes or came.
+    pub(crate) async fn unless_again(&self, work: impl Future<Output = ()>) {
+        tokio::select! {
+            biased;
+            () = self.second() => {}
+            () = work => {}
+        }
+    }
+
     /// Does on a thread what may have to wait for a reader: writing. `None` if a signal came and the
     /// reader still does not read; the thread then ends with the process.
     pub(crate) async fn write<T: Send + 'static>(

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use harness_core::{Caller, CancellationToken, Limits, ToolOutcome};
+use harness_tools::ShellSession;
 
 use crate::arguments::{
     AgentArguments, ModelArguments, Output, ToolsCallArguments, ToolsListArguments,
@@ -84,12 +85,16 @@ pub(crate) async fn call(arguments: ToolsCallArguments) -> Result<ExitCode, Fail
     };
     let cancel = CancellationToken::new();
     let signals = Signals::listen(&cancel)?;
-    let call = agent.call_tool(Caller::default(), &arguments.name, &text, cancel);
+    let (shell, caller) = (ShellSession::new(), Caller::default());
+    caller.attributes.insert(shell.clone());
+    let call = agent.call_tool(caller, &arguments.name, &text, cancel);
     let outcome = tokio::select! {
         biased;
         outcome = call => outcome.map_err(|error| Failure::failed(error.to_string()))?,
         () = signals.second() => ToolOutcome::Cancelled,
     };
+    // Nothing outlives the call, no job either.
+    signals.unless_again(shell.end()).await;
     let text = match arguments.output {
         Output::Text => outcome.shown_text(),
         Output::Json => serde_json::to_string(&Arc::new(&outcome)).unwrap_or_default(),

@@ -21,6 +21,8 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("bash", "cmd", "command"),
     ("bash", "script", "command"),
     ("bash", "timeout_seconds", "timeout"),
+    ("bash", "run_in_background", "background"),
+    ("bash", "job_id", "job"),
     ("grep", "regex", "pattern"),
     ("grep", "query", "pattern"),
     ("grep", "include", "glob"),

@@ -1,6 +1,7 @@
 //! `bash`: a command of the shell.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use harness_core::{Execution, Replay, Tool, ToolContext, ToolError, ToolOutput, async_trait};
@@ -11,31 +12,88 @@ use serde_json::{Value, json};
 use crate::aliases;
 use crate::command::{CommandLine, CommandReport, run_command};
 use crate::error::Error;
+use crate::invisible;
+use crate::job::Job;
 use crate::limits::Limits;
+use crate::names;
+use crate::processes::ProcessSpec;
+use crate::shell_session::ShellSession;
 use crate::workspace::Workspace;
 
-/// Runs a command with bash in the workspace, without a terminal or input. Each call starts a fresh
-/// shell. Shows the last 2000 lines or 50 KiB of stdout and stderr. Background processes are ended
-/// with the call.
+/// Runs a command with bash, without a terminal or input. Only the working directory lasts from call
+/// to call. Shows the last 2000 lines or 50 KiB of stdout and stderr. Processes left behind are ended
+/// with the call; for what must run on, use `background`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub struct BashArgs {
     /// The command.
-    pub command: String,
-    /// Seconds until it is killed; default 120.
+    pub command: Option<String>,
+    /// Seconds until it is killed; default 120, none in background. With `job`: to wait for its end.
     pub timeout: Option<f64>,
+    /// Leave it running as a job.
+    pub background: Option<bool>,
+    /// Instead of `command`: the job whose new output to show.
+    pub job: Option<u64>,
+    /// End the job.
+    pub stop: Option<bool>,
 }
 
-/// The time that a call may take: what it names, within bounds.
-fn time_limit(limits: &Limits, named: Option<f64>) -> Result<Duration, Error> {
-    match named {
-        None => Ok(limits.bash_timeout),
-        Some(seconds) if seconds > 0.0 => {
-            let named = Duration::try_from_secs_f64(seconds).unwrap_or(limits.bash_timeout_max);
-            Ok(named.min(limits.bash_timeout_max))
+/// What a call asks for.
+enum Request {
+    Run {
+        command: String,
+        timeout: Duration,
+    },
+    Start {
+        command: String,
+        timeout: Option<Duration>,
+    },
+    Ask {
+        number: u64,
+        wait: Duration,
+        stop: bool,
+    },
+}
+
+impl Request {
+    fn new(args: BashArgs, limits: &Limits) -> Result<Self, Error> {
+        let background = args.background.unwrap_or(false);
+        let stop = args.stop.unwrap_or(false);
+        let problem = match (&args.command, args.job) {
+            (None, None) => "Give `command`, or the number of a `job`.",
+            (Some(_), Some(_)) => "Give either `command` or `job`, not both.",
+            (Some(_), None) if stop => "`stop` needs the number of a `job`, and no `command`.",
+            (None, Some(_)) if background => "`background` needs a `command`, and no `job`.",
+            _ => "",
+        };
+        if !problem.is_empty() {
+            return Err(Error::Argument(problem.to_owned()));
         }
-        Some(_) => Err(Error::Argument(
-            "`timeout` must be more than 0 seconds.".to_owned(),
-        )),
+        let named = args.timeout;
+        if named.is_some_and(|seconds| seconds.is_nan() || seconds < 0.0)
+            || (args.job.is_none() && named == Some(0.0))
+        {
+            return Err(Error::Argument(
+                "`timeout` must be more than 0 seconds.".to_owned(),
+            ));
+        }
+        let named = named.map(|it| Duration::try_from_secs_f64(it).unwrap_or(Duration::MAX));
+        let most = limits.bash_timeout_max;
+        Ok(match (args.command, args.job) {
+            (Some(command), _) if background => Self::Start {
+                command,
+                // What nobody will live to see needs no clock.
+                timeout: named.filter(|timeout| *timeout < Duration::from_hours(24 * 365)),
+            },
+            (Some(command), _) => Self::Run {
+                command,
+                timeout: named.unwrap_or(limits.bash_timeout).min(most),
+            },
+            (None, number) => Self::Ask {
+                number: number.unwrap_or_default(),
+                wait: named.unwrap_or_default().min(most),
+                stop,
+            },
+        })
     }
 }
 
@@ -46,9 +104,17 @@ impl CommandReport {
     }
 
     /// The output and, in brackets, how it ended. It never says whether that is a success: the code
-    /// of a pipeline is the code of its last command.
+    /// of a pipeline is the code of its last command. `timeout` is the time that it had.
     pub fn render(&self, timeout: Duration) -> String {
-        let mut text = self.output.trim_end_matches('\n').to_owned();
+        let mut text = self.render_output();
+        self.render_end(&mut text, timeout);
+        text
+    }
+
+    /// The output and, in brackets, what of it is not shown.
+    fn render_output(&self) -> String {
+        let (text, hidden) = invisible::shown(self.output.trim_end_matches('\n'), None, None);
+        let mut text = text.into_owned();
         if text.trim().is_empty() {
             "(no output)".clone_into(&mut text);
         }
@@ -88,6 +154,13 @@ impl CommandReport {
                 }
             }
         }
+        if let Some(hidden) = hidden {
+            let _ = write!(text, "\n[{hidden}]");
+        }
+        text
+    }
+
+    fn render_end(&self, text: &mut String, timeout: Duration) {
         if self.ended_background {
             text.push_str("\n[Processes that ran on in the background were ended.]");
         }
@@ -105,7 +178,6 @@ impl CommandReport {
             (_, Some(code), None) => write!(text, "\n[exit code {code}]"),
             (_, None, _) => write!(text, "\n[exit code unknown]"),
         };
-        text
     }
 }
 
@@ -113,11 +185,13 @@ impl CommandReport {
 ///
 /// Runs alone in its batch: a command may touch what the others work on. Not run again after a crash.
 /// A command that ends with another code than 0, or is killed, is a failed call with its output.
+///
+/// The working folder and the jobs in the background are kept in the [`ShellSession`] of the run.
 #[derive(Clone, Debug)]
 pub struct BashTool(Workspace);
 
 impl BashTool {
-    /// Runs commands in the root of this workspace.
+    /// Runs commands in this workspace; the first one in its root.
     pub fn new(workspace: &Workspace) -> Self {
         Self(workspace.clone())
     }
@@ -145,31 +219,205 @@ impl Tool for BashTool {
 
     async fn call(&self, cx: &ToolContext, args: BashArgs) -> Result<ToolOutput, ToolError> {
         let workspace = self.0.for_call(cx);
-        let limits = workspace.limits();
-        let timeout = time_limit(limits, args.timeout).map_err(Error::into_tool_error)?;
-        let line = CommandLine {
-            command: &args.command,
-            folder: workspace.root(),
-            timeout,
+        let call = Call {
+            shell: ShellSession::of(cx.run()),
+            workspace,
+            cx,
         };
-        let progress = |text: String| cx.progress(text);
-        let run = run_command(line, workspace.shell(), limits, cx.cancellation(), progress);
-        let report = Box::pin(run).await.map_err(Error::into_tool_error)?;
-        if let Some(file) = &report.output_file {
-            workspace.allow_output(file);
+        let request =
+            Request::new(args, call.workspace.limits()).map_err(Error::into_tool_error)?;
+        let answered = match request {
+            Request::Run { command, timeout } => Box::pin(call.run(&command, timeout)).await,
+            Request::Start { command, timeout } => Box::pin(call.start(&command, timeout)).await,
+            Request::Ask { number, wait, stop } => Box::pin(call.ask(number, wait, stop)).await,
+        };
+        let answer = answered.map_err(Error::into_tool_error)?;
+        let mut text = answer.text;
+        for number in call.shell.newly_ended() {
+            let _ = write!(text, "\n[job {number} has ended; ask for it with `job`]");
         }
-        let output = ToolOutput::text(report.render(timeout)).with_details(json!({
-            "exit_code": report.exit_code,
-            "signal": report.signal,
-            "timed_out": report.timed_out,
-            "lines": report.lines,
-            "bytes": report.bytes,
-            "output_file": report.output_file,
-        }));
-        if report.is_zero() {
-            Ok(output)
-        } else {
+        let output = ToolOutput::text(text).with_details(answer.details);
+        if answer.failed {
             Err(ToolError::Failed(output))
+        } else {
+            Ok(output)
         }
     }
+}
+
+/// One call, and what it works with.
+struct Call<'a> {
+    workspace: Workspace,
+    shell: ShellSession,
+    cx: &'a ToolContext,
+}
+
+struct Answer {
+    text: String,
+    details: Value,
+    failed: bool,
+}
+
+impl Call<'_> {
+    /// Runs a command to its end.
+    async fn run(&self, command: &str, timeout: Duration) -> Result<Answer, Error> {
+        let root = self.workspace.root();
+        let kept = self.shell.folder(root);
+        let run = async |folder| {
+            let line = CommandLine {
+                command,
+                folder,
+                timeout,
+            };
+            let progress = |text: String| self.cx.progress(text);
+            run_command(line, &self.workspace, self.cx.cancellation(), progress).await
+        };
+        let (report, gone) = match run(kept.as_deref().unwrap_or(root)).await {
+            Err(Error::Folder { .. }) if kept.is_some() => (run(root).await?, true),
+            report => (report?, false),
+        };
+        if let Some(file) = &report.output_file {
+            self.workspace.allow_output(file);
+        }
+        let mut text = report.render(timeout);
+        let before = if gone {
+            self.forget_folder(&mut text)
+        } else {
+            kept
+        };
+        if let Some(folder) = &report.folder {
+            let is_root = folder == root || Some(folder) == self.workspace.real_root().as_ref();
+            let after = (!is_root).then(|| folder.clone());
+            if after != before {
+                let _ = write!(
+                    text,
+                    "\n[working directory: {}]",
+                    self.workspace.show(folder)
+                );
+                self.shell.set_folder(root, after);
+            }
+        }
+        Ok(Answer {
+            text,
+            failed: !report.is_zero(),
+            details: details(&report),
+        })
+    }
+
+    /// Leaves a command running.
+    async fn start(&self, command: &str, timeout: Option<Duration>) -> Result<Answer, Error> {
+        let limits = self.workspace.limits();
+        self.shell.admit(limits.bash_jobs)?;
+        let root = self.workspace.root();
+        let kept = self.shell.folder(root);
+        let start = async |folder| {
+            let spec = ProcessSpec {
+                command,
+                folder,
+                shell: self.workspace.shell(),
+            };
+            self.workspace.processes().start(spec).await
+        };
+        let (process, gone) = match start(kept.as_deref().unwrap_or(root)).await {
+            Err(Error::Folder { .. }) if kept.is_some() => (start(root).await?, true),
+            process => (process?, false),
+        };
+        let (job, guard) = Job::start(process, &self.workspace, timeout);
+        if let Some(file) = &job.file {
+            self.workspace.allow_output(file);
+        }
+        let number = self.shell.keep(job.clone(), guard)?;
+        let waited = self.wait(&job, limits.bash_job_start).await;
+        if waited.is_err() {
+            // Nobody has learnt its number.
+            job.stop();
+            job.ended().await;
+            self.shell.forget(number);
+        }
+        waited?;
+        let mut answer = self.tell(number, &job, false).await?;
+        if gone {
+            self.forget_folder(&mut answer.text);
+        }
+        Ok(answer)
+    }
+
+    /// Tells what a job does.
+    async fn ask(&self, number: u64, wait: Duration, stop: bool) -> Result<Answer, Error> {
+        let job = self.shell.job(number)?;
+        if stop {
+            job.stop();
+            job.ended().await;
+        } else {
+            self.wait(&job, wait).await?;
+        }
+        self.tell(number, &job, stop).await
+    }
+
+    /// Waits for the end of a job, but no longer than that.
+    async fn wait(&self, job: &Job, time: Duration) -> Result<(), Error> {
+        tokio::select! {
+            biased;
+            () = job.ended() => Ok(()),
+            () = self.cx.cancellation().cancelled() => Err(Error::Stopped),
+            () = tokio::time::sleep(time) => Ok(()),
+        }
+    }
+
+    async fn tell(&self, number: u64, job: &Job, stopped: bool) -> Result<Answer, Error> {
+        let (report, ended) = job.report().await?;
+        let mut text = report.render_output();
+        let mut details = details(&report);
+        if let Some(details) = details.as_object_mut() {
+            details.insert("job".to_owned(), number.into());
+            details.insert("running".to_owned(), (!ended).into());
+            details.insert("pid".to_owned(), job.id.into());
+        }
+        if ended {
+            self.shell.forget(number);
+            let _ = write!(text, "\n[job {number} has ended]");
+            report.render_end(&mut text, job.timeout.unwrap_or_default());
+        } else {
+            let _ = write!(text, "\n[job {number} runs");
+            if let Some(id) = job.id {
+                let _ = write!(text, ", pid {id}");
+            }
+            if let Some(file) = &job.file {
+                let _ = write!(text, "; all its output: {}", file.display());
+            }
+            text.push(']');
+        }
+        Ok(Answer {
+            text,
+            // One that was told to end did what was asked for, whatever its code.
+            failed: ended && !stopped && !report.is_zero(),
+            details,
+        })
+    }
+
+    /// Says that the folder that was kept is gone, and goes back to the root.
+    fn forget_folder(&self, text: &mut String) -> Option<PathBuf> {
+        let root = self.workspace.root();
+        if let Some(folder) = self.shell.folder(root) {
+            let _ = write!(
+                text,
+                "\n[`{}` is gone, so this ran in {}]",
+                self.workspace.show(&folder),
+                root.display()
+            );
+        }
+        self.shell.set_folder(root, None);
+        None
+    }
+}
+
+fn details(report: &CommandReport) -> Value {
+    json!({
+        "exit_code": report.exit_code,
+        "signal": report.signal,
+        "timed_out": report.timed_out,
+        "lines": report.lines,
+        "bytes": report.bytes,
+        "output_file": report.output_file.as_deref().map(names::shown_path),
+    })
 }

@@ -1,23 +1,18 @@
 //! The output of a command: its end in memory, all of it in a file.
 
-use std::io::Write as _;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
+use tempfile::TempPath;
 
 use crate::limits::Limits;
+use crate::processes::OutputStream;
 use crate::terminal::{Screen, Stream};
 use crate::truncate::tail;
 
 /// How much of the output's end is shown while a command runs, in bytes and lines.
 const PREVIEW: (usize, usize) = (10, 2_048);
-
-/// Which stream bytes came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
-    Stdout,
-    Stderr,
-}
 
 /// Collects the output of a command. Memory is bounded by a few times the limit of a result.
 #[derive(Debug)]
@@ -25,20 +20,25 @@ pub(crate) struct Capture {
     stdout: Stream,
     stderr: Stream,
     screen: Screen,
-    /// The end of the cleaned output; all of it until there is a file.
+    /// The end of the cleaned output since it was taken last; all of it until there is a file.
     end: String,
     fresh: String,
+    /// Since it was taken last, as the line breaks are.
     bytes: u64,
     line_breaks: u64,
     max_bytes: usize,
     max_lines: usize,
     folder: PathBuf,
-    file: Option<NamedTempFile>,
+    file: Option<File>,
+    /// The file's path, while it goes away with the value.
+    temporary: Option<TempPath>,
+    /// The file's path, once it stays.
+    kept: Option<PathBuf>,
     file_room: u64,
     file_problem: Option<String>,
 }
 
-/// What is known at the end.
+/// What was collected since it was taken last.
 #[derive(Debug)]
 pub(crate) struct Captured {
     /// The last lines of the cleaned output.
@@ -47,7 +47,7 @@ pub(crate) struct Captured {
     pub(crate) lines: u64,
     /// Bytes of the cleaned output in all.
     pub(crate) bytes: u64,
-    /// The file with all of it, if it does not fit.
+    /// The file with all of the output, if there is one.
     pub(crate) file: Option<PathBuf>,
     /// What the file lacks, in words.
     pub(crate) file_problem: Option<String>,
@@ -67,6 +67,8 @@ impl Capture {
             max_lines: limits.bash_lines,
             folder,
             file: None,
+            temporary: None,
+            kept: None,
             file_room: limits.bash_spill_bytes,
             file_problem: None,
         }
@@ -74,16 +76,30 @@ impl Capture {
 
     /// Whether taking more means writing to a file.
     pub(crate) fn writes_file(&self) -> bool {
-        self.bytes as usize + 128 * 1024 > self.max_bytes
+        self.file.is_some() || self.bytes as usize + 128 * 1024 > self.max_bytes
+    }
+
+    /// Has the output written to a file from the beginning, also while it is little. The file stays.
+    /// `None` if there can be none.
+    pub(crate) fn keep_from_start(&mut self) -> Option<PathBuf> {
+        let opened = open_file(&self.folder);
+        match opened.and_then(|(file, path)| Ok((file, path.keep()?))) {
+            Ok((file, path)) => {
+                self.file = Some(file);
+                self.kept = Some(path);
+            }
+            Err(error) => self.file_problem = Some(format!("the rest could not be kept: {error}")),
+        }
+        self.kept.clone()
     }
 
     /// Takes what a stream gave.
-    pub(crate) fn push(&mut self, source: Source, bytes: &[u8]) {
-        let stream = match source {
-            Source::Stdout => &mut self.stdout,
-            Source::Stderr => &mut self.stderr,
+    pub(crate) fn push(&mut self, stream: OutputStream, bytes: &[u8]) {
+        let from = match stream {
+            OutputStream::Stdout => &mut self.stdout,
+            OutputStream::Stderr => &mut self.stderr,
         };
-        stream.push(bytes, false, &mut self.screen, &mut self.fresh);
+        from.push(bytes, false, &mut self.screen, &mut self.fresh);
         self.settle();
     }
 
@@ -98,8 +114,9 @@ impl Capture {
             && (self.bytes > self.max_bytes as u64 || self.lines() > self.max_lines as u64)
         {
             match open_file(&self.folder) {
-                Ok(file) => {
+                Ok((file, path)) => {
                     self.file = Some(file);
+                    self.temporary = Some(path);
                     let all = std::mem::take(&mut self.end);
                     self.write(&all);
                     self.end = all;
@@ -151,38 +168,50 @@ impl Capture {
         tail(&text, PREVIEW.0, PREVIEW.1).to_owned()
     }
 
-    /// Ends both streams and gives what is to be shown.
-    pub(crate) fn finish(mut self) -> Captured {
+    /// What came since it was taken last, with the unfinished line as it is now. That line comes
+    /// again when it is finished.
+    pub(crate) fn take(&mut self) -> Captured {
+        let unfinished = self.screen.line();
+        let bytes = self.bytes + unfinished.len() as u64;
+        self.end.push_str(&unfinished);
+        let captured = Captured {
+            text: tail(&self.end, self.max_lines, self.max_bytes).to_owned(),
+            lines: self.lines(),
+            bytes,
+            file: self.kept.clone(),
+            file_problem: self.file_problem.clone(),
+        };
+        self.end.clear();
+        (self.bytes, self.line_breaks) = (0, 0);
+        captured
+    }
+
+    /// Ends both streams and gives what came since it was taken last. The file, if there is one,
+    /// stays.
+    pub(crate) fn finish(&mut self) -> Captured {
         let mut fresh = std::mem::take(&mut self.fresh);
         self.stdout.push(b"", true, &mut self.screen, &mut fresh);
         self.stderr.push(b"", true, &mut self.screen, &mut fresh);
         self.screen.take_line(&mut fresh);
         self.fresh = fresh;
         self.settle();
-        let lines = self.lines();
-        let text = tail(&self.end, self.max_lines, self.max_bytes).to_owned();
-        let file = self.file.and_then(|file| match file.keep() {
-            Ok((_, path)) => Some(path),
-            Err(error) => {
+        match self.temporary.take().map(TempPath::keep) {
+            None => {}
+            Some(Ok(path)) => self.kept = Some(path),
+            Some(Err(error)) => {
                 self.file_problem = Some(format!("the rest could not be kept: {}", error.error));
-                None
             }
-        });
-        Captured {
-            text,
-            lines,
-            bytes: self.bytes,
-            file,
-            file_problem: self.file_problem,
         }
+        self.take()
     }
 }
 
-fn open_file(folder: &std::path::Path) -> std::io::Result<NamedTempFile> {
-    tempfile::Builder::new()
+fn open_file(folder: &Path) -> io::Result<(File, TempPath)> {
+    let file = tempfile::Builder::new()
         .prefix("harness-bash-")
         .suffix(".log")
-        .tempfile_in(folder)
+        .tempfile_in(folder)?;
+    Ok(file.into_parts())
 }
 
 #[cfg(test)]
@@ -195,7 +224,7 @@ mod tests {
         let text = "\u{2192}".repeat(50_000);
         let mut capture = Capture::new(&Limits::default(), folder.path().to_owned());
         for piece in text.as_bytes().chunks(4_096) {
-            capture.push(Source::Stdout, piece);
+            capture.push(OutputStream::Stdout, piece);
         }
         let captured = capture.finish();
         let file = captured.file.expect("a file");
@@ -205,11 +234,35 @@ mod tests {
     }
 
     #[test]
+    fn what_was_taken_does_not_come_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut capture = Capture::new(&Limits::default(), folder.path().to_owned());
+        let file = capture.keep_from_start().expect("a file");
+        let mut taken = Vec::new();
+        for piece in ["one\ntw", "", "o\nthree\n"] {
+            capture.push(OutputStream::Stdout, piece.as_bytes());
+            let captured = capture.take();
+            taken.push((captured.text, captured.lines, captured.bytes));
+        }
+        let expected = [("one\ntw", 2, 6), ("tw", 1, 2), ("two\nthree\n", 2, 10)];
+        let expected = expected.map(|(text, lines, bytes)| (text.to_owned(), lines, bytes));
+        assert_eq!(taken, expected);
+        capture.push(OutputStream::Stderr, b"last");
+        let captured = capture.finish();
+        assert_eq!(
+            (captured.text.as_str(), captured.file),
+            ("last", Some(file.clone()))
+        );
+        let whole = std::fs::read_to_string(file).expect("text");
+        assert_eq!(whole, "one\ntwo\nthree\nlast");
+    }
+
+    #[test]
     fn the_last_lines_are_shown() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut capture = Capture::new(&Limits::default(), folder.path().to_owned());
         for n in 1..=5_000 {
-            capture.push(Source::Stdout, format!("{n}\n").as_bytes());
+            capture.push(OutputStream::Stdout, format!("{n}\n").as_bytes());
         }
         let captured = capture.finish();
         assert!(captured.text.starts_with("3001\n") && captured.text.ends_with("5000\n"));

@@ -1,6 +1,7 @@
 //! Why a tool could not do what it was asked for, in words that a model can act on.
 
 use std::io;
+use std::path::PathBuf;
 
 use harness_core::ToolError;
 
@@ -79,6 +80,14 @@ pub enum Error {
     /// A command could not be started.
     #[error("{0}")]
     Command(String),
+    /// The folder that a command should run in is not there, or is none.
+    #[error("The working folder `{}` {reason}.", .path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The operating system refused.
     #[error("Cannot {act} `{path}`: {}", plain(.source))]
     Io {
@@ -123,6 +132,7 @@ impl Error {
             | Self::Edit { .. }
             | Self::Argument(_)
             | Self::Command(_)
+            | Self::Folder { .. }
             | Self::Stopped => false,
         }
     }

@@ -230,7 +230,7 @@ impl GrepResult {
                 self.matches
             );
         }
-        let (text, hidden) = invisible::shown(&text, "files", None);
+        let (text, hidden) = invisible::shown(&text, Some("the file"), None);
         let mut text = text.into_owned();
         for notice in self.notices.iter().chain(&hidden) {
             let _ = write!(text, "\n[{notice}]");

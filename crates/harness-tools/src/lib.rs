@@ -52,8 +52,13 @@
 //! calls for each file; other hard links to a file keep its old content; extended attributes are lost.
 //!
 //! Commands run in a session of their own, not only in a process group: what makes itself a group
-//! leader (`timeout`, jobs under `set -m`) is found and ended with the rest. The price is a look at
-//! `/proc` at the end of each command.
+//! leader (`timeout`, jobs under `set -m`) is found and ended with the rest. What makes a session of
+//! its own (`setsid`, daemons) is known by a variable that only this command has. The price is a look
+//! at `/proc` at the end of each command. Where commands run is behind a trait, [`Processes`]; time
+//! limits and output are not.
+//!
+//! The working folder and the jobs in the background last from one call of `bash` to the next. They
+//! are a value, [`ShellSession`], that lives with the run, or with the session of a host that wants it.
 //!
 //! The crate is for Unix. On Linux all of the above holds; elsewhere folders are opened by handles that
 //! need the right to read them, a new file has a hidden name while it is written, and only the process
@@ -78,9 +83,11 @@ mod given_path;
 mod glob;
 mod grep;
 mod invisible;
+mod job;
 mod limits;
 mod lines;
 mod local_files;
+mod local_processes;
 mod lookalike;
 mod ls;
 mod matching;
@@ -91,11 +98,14 @@ mod picture;
 mod place;
 mod plain_walk;
 mod process;
+mod processes;
 mod read;
 mod search;
 mod seen;
 mod shell;
+mod shell_session;
 mod splice;
+mod startup_file;
 mod terminal;
 #[cfg(feature = "test-support")]
 pub mod test_support;
@@ -120,12 +130,15 @@ pub use find::{FindArgs, FindResult, FindTool, find_paths};
 pub use grep::{GrepArgs, GrepResult, GrepTool, search_files};
 pub use limits::Limits;
 pub use local_files::LocalFiles;
+pub use local_processes::LocalProcesses;
 pub use ls::{Listing, LsArgs, LsTool, list_folder};
 pub use picture::Picture;
 pub use place::Place;
+pub use processes::{OutputStream, Process, ProcessEvent, ProcessExit, ProcessSpec, Processes};
 pub use read::{ReadArgs, ReadResult, ReadTool, TextRead, read_file};
 pub use seen::SeenFiles;
 pub use shell::ShellOptions;
+pub use shell_session::ShellSession;
 pub use text_file::{Encoding, LineEndings, Sniffed, TextFile, sniff};
 pub use version::FileVersion;
 pub use workspace::{Access, Workspace};

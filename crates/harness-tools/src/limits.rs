@@ -51,6 +51,12 @@ pub struct Limits {
     /// After the shell exited: how long a background process that is never silent is listened to.
     /// 1 s.
     pub bash_linger: Duration,
+    /// The most jobs in the background at once, in one [`ShellSession`](crate::ShellSession); those
+    /// that ended and were not asked for count, and give way. Each takes memory for about five times
+    /// `output_bytes`, and up to `bash_spill_bytes` on disk. 16.
+    pub bash_jobs: usize,
+    /// How long the call that starts a job waits for a job that ends at once. 150 ms.
+    pub bash_job_start: Duration,
     /// How many matches `grep` shows unless the model names a number. A model may name up to ten
     /// times as many. 100.
     pub grep_matches: usize,
@@ -90,6 +96,8 @@ impl Default for Limits {
             bash_kill_grace: Duration::from_millis(300),
             bash_silence: Duration::from_millis(100),
             bash_linger: Duration::from_secs(1),
+            bash_jobs: 16,
+            bash_job_start: Duration::from_millis(150),
             grep_matches: 100,
             grep_line_chars: 500,
             grep_context: 50,

@@ -307,7 +307,7 @@ fn describe(
         }
         other => notices.push(format!("The file is {}, shown as UTF-8.", other.name())),
     }
-    let (text, hidden) = match invisible::shown(&text, "file", Some(shown.start)) {
+    let (text, hidden) = match invisible::shown(&text, Some("the file"), Some(shown.start)) {
         (Cow::Owned(without), notice) => (without, notice),
         (Cow::Borrowed(_), notice) => (text, notice),
     };

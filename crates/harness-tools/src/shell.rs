@@ -11,7 +11,9 @@ use crate::error::Error;
 /// understand POSIX shell syntax), `/bin/bash`, `bash` in one of the folders given here, `/bin/sh`.
 /// A person's login shell is never used: it may be fish.
 ///
-/// Commands inherit the environment of the process, without the variables named here.
+/// Commands inherit the environment of the process, without the variables named here. Not so `BASH_ENV`:
+/// the tool has a use of its own for it, so a file that bash should read before each command is named in
+/// [`variables`](Self::variables).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ShellOptions {

@@ -11,9 +11,11 @@ use crate::files::{Files, Resolved};
 use crate::given_path;
 use crate::limits::Limits;
 use crate::local_files::LocalFiles;
+use crate::local_processes::LocalProcesses;
 use crate::lookalike;
 use crate::names;
 use crate::place::Place;
+use crate::processes::Processes;
 use crate::seen::SeenFiles;
 use crate::shell::ShellOptions;
 
@@ -63,6 +65,7 @@ struct Inner {
     limits: Arc<Limits>,
     shell: Arc<ShellOptions>,
     files: Arc<dyn Files>,
+    processes: Arc<dyn Processes>,
     shared: Arc<Shared>,
 }
 
@@ -90,6 +93,7 @@ impl Workspace {
             limits: Arc::default(),
             shell: Arc::default(),
             files: Arc::new(LocalFiles::new()),
+            processes: Arc::new(LocalProcesses),
             shared: Arc::default(),
         }))
     }
@@ -128,9 +132,14 @@ impl Workspace {
     }
 
     /// Works on other files than those of this machine: of a container, of another machine, in
-    /// memory. Commands are another matter.
-    pub fn with_files(self, files: impl Files + 'static) -> Self {
-        self.with(|inner| inner.files = Arc::new(files))
+    /// memory.
+    pub fn with_files(self, files: Arc<dyn Files>) -> Self {
+        self.with(|inner| inner.files = files)
+    }
+
+    /// Where commands are run; on this machine by default.
+    pub fn with_processes(self, processes: Arc<dyn Processes>) -> Self {
+        self.with(|inner| inner.processes = processes)
     }
 
     fn with(self, change: impl FnOnce(&mut Inner)) -> Self {
@@ -157,6 +166,11 @@ impl Workspace {
     /// The files that the tools work on.
     pub fn files(&self) -> &dyn Files {
         &*self.0.files
+    }
+
+    /// Where commands are run.
+    pub fn processes(&self) -> &Arc<dyn Processes> {
+        &self.0.processes
     }
 
     /// The workspace of one call: if the run has a working folder of its own, that is the root, for

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use harness_agent::AgentHarness;
 use harness_agent::core::test_support::{ManualClock, Reply, ScriptedModel};
 use harness_agent::core::{
     CancellationToken, Limits, ModelError, RetryPolicy, RunStatus, from_fn, protocol,
 };
+use harness_agent::{AgentHarness, DefaultOptions, Workspace, default_harness};
+use harness_tools::ShellOptions;
+use serde_json::json;
 
 fn agent(model: &Arc<ScriptedModel>) -> harness_agent::AgentHarnessBuilder {
     AgentHarness::builder()
@@ -133,4 +135,57 @@ async fn edit_24_a_change_during_an_approval_survives() {
     session.prompt("Edit.").outcome().await.unwrap();
     let now = std::fs::read_to_string(&file).unwrap();
     assert_eq!(now, "ONE\ntwo, as the person has it\n");
+}
+
+/// What `bash` keeps between calls lasts over the runs of a session, and ends with it.
+#[tokio::test]
+async fn folder_and_jobs_last_as_long_as_the_session() {
+    let bash =
+        |id: &str, arguments: serde_json::Value| Reply::call(id, "bash", &arguments.to_string());
+    let model = Arc::new(ScriptedModel::new([
+        bash("1", json!({"command": "mkdir a; cd a"})),
+        bash(
+            "2",
+            json!({"command": "pwd; sleep 600", "background": true}),
+        ),
+        Reply::text("One."),
+        bash("3", json!({"command": "pwd"})),
+        bash("4", json!({"job": 1})),
+        Reply::text("Two."),
+    ]));
+    let folder = tempfile::tempdir().unwrap();
+    let mut shell = ShellOptions::default();
+    shell.output_folder = folder.path().to_owned();
+    let workspace = Workspace::new(folder.path()).with_shell(shell);
+    let options = DefaultOptions::new(model.clone(), workspace);
+    let mut session = default_harness(options).unwrap().session();
+    session.prompt("Go.").outcome().await.unwrap();
+    session.prompt("Go on.").outcome().await.unwrap();
+
+    let results: Vec<String> = session
+        .history()
+        .iter()
+        .map(|message| serde_json::to_string(message).unwrap())
+        .filter(|text| text.contains("[exit code") || text.contains("[job 1"))
+        .collect();
+    let [moved, started, at, asked] = &results[..] else {
+        panic!("{results:#?}")
+    };
+    assert!(moved.contains("[working directory: a]"), "{moved}");
+    assert!(at.contains("/a\\n[exit code 0]"), "{at}");
+    for text in [started, asked] {
+        assert!(text.contains("[job 1 runs, pid "), "{text}");
+    }
+    let pid: u32 = asked
+        .split("pid ")
+        .nth(1)
+        .and_then(|rest| rest.split(';').next()?.parse().ok())
+        .unwrap();
+    let runs = || {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+        stat.is_ok_and(|stat| !stat.contains(") Z "))
+    };
+    assert!(runs());
+    session.end().await;
+    assert!(!runs());
 }

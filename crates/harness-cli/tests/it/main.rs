@@ -19,6 +19,7 @@ mod runs;
 mod scripted;
 mod server;
 mod signals;
+mod survivors;
 mod terminal;
 mod tools;
 mod wire;

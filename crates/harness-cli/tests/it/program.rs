@@ -261,6 +261,13 @@ impl Running {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// The most memory that it had so far, in KiB; `None` once it has ended.
+    pub(crate) fn peak_memory(&self) -> Option<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
+        let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+        line.split_whitespace().nth(1)?.parse().ok()
+    }
+
     /// Waits for its end, and kills it if that does not come in time.
     #[track_caller]
     pub(crate) fn end(mut self) -> Ended {

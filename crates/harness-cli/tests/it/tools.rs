@@ -1,6 +1,6 @@
 //! `harness tools`: what is on offer, and calls by hand.
 
-use crate::program::{Bed, Start};
+use crate::program::{Bed, Start, wait_until};
 
 const TOOLS: [&str; 7] = ["read", "write", "edit", "bash", "grep", "find", "ls"];
 
@@ -146,4 +146,49 @@ fn wrong_calls_are_usage_errors() {
     );
     check(call(&["ls", "-C", "absent"]), &["absent", "-C"]);
     check(call(&["read", "-"]).stdin(*b"\xff"), &["standard input"]);
+}
+
+/// SEC-11: a `.env` is a file like any other, wherever it lies; nobody reads it unasked. `BASH_ENV` is
+/// what bash reads, as it would without us.
+#[test]
+fn sec_11_no_file_sets_variables_unasked() {
+    let bed = Bed::new();
+    for folder in [bed.root(), bed.work()] {
+        std::fs::write(folder.join(".env"), "PLANTED=yes\nOPENAI_API_KEY=planted\n").unwrap();
+    }
+    let start = || {
+        let command = r#"{"command": "echo [$PLANTED$OPENAI_API_KEY$OWN]; cd /"}"#;
+        bed.harness(&["tools", "call", "bash", command])
+    };
+    check(start(), 0, "[]\n");
+    let own = bed.write("own", "OWN=read");
+    check(
+        start().env("BASH_ENV", own),
+        0,
+        "[read]\n[exit code 0]\n[working",
+    );
+}
+
+/// BASH-11, BASH-10: a flood of output costs neither memory nor the time limit.
+#[test]
+fn bash_10_11_a_flood_takes_little_memory() {
+    let bed = Bed::new();
+    let arguments = r#"{"command": "yes", "timeout": 5}"#;
+    let running = bed.harness(&["tools", "call", "bash", arguments]).spawn();
+    let mut peak = 0;
+    wait_until("it ends", || match running.peak_memory() {
+        Some(now) => {
+            peak = now;
+            false
+        }
+        None => true,
+    });
+    let ended = running.end().exits(1);
+    assert!(
+        ended.stdout.contains("timed out after 5 s"),
+        "{}",
+        ended.stdout.len()
+    );
+    assert!(peak > 1_000, "{peak} KiB: not measured");
+    assert!(peak < 30_000, "{peak} KiB");
 }

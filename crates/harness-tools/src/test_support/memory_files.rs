@@ -17,12 +17,14 @@ use crate::version::FileVersion;
 /// the files.
 ///
 /// ```
+/// use std::sync::Arc;
+///
 /// use harness_tools::test_support::MemoryFiles;
 /// use harness_tools::{ReadArgs, ReadResult, SeenFiles, Stop, Workspace, read_file};
 ///
 /// let files = MemoryFiles::new();
 /// files.put("/ws/a.txt", "one\ntwo\n");
-/// let workspace = Workspace::new("/ws").with_files(files);
+/// let workspace = Workspace::new("/ws").with_files(Arc::new(files));
 /// let args = ReadArgs { path: "a.txt".into(), offset: Some(2), limit: None };
 /// let read = read_file(&workspace, &args, &SeenFiles::new(), &Stop::default())?;
 /// assert!(matches!(read, ReadResult::Text(read) if read.text == "two\n"));

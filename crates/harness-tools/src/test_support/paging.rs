@@ -3,6 +3,8 @@
 //! The first bytes are the limits: lines and bytes of a page, the `limit` of the call, how a stream is
 //! cut. The rest is the file.
 
+use std::sync::Arc;
+
 use super::input::{Input, pieces};
 use super::memory_files::MemoryFiles;
 use crate::blocking::Stop;
@@ -57,7 +59,7 @@ fn check_pages(content: &[u8], limit: Option<i64>, limits: &Limits) {
     let files = MemoryFiles::new();
     files.put("/ws/file", content);
     let workspace = Workspace::new("/ws")
-        .with_files(files)
+        .with_files(Arc::new(files))
         .with_limits(limits.clone());
     let page = |offset: usize| {
         let args = ReadArgs {
@@ -105,7 +107,7 @@ fn check_pages(content: &[u8], limit: Option<i64>, limits: &Limits) {
             } = page;
             (text, first_line, lines, total_lines, next_offset)
         });
-        let (expected, _) = invisible::shown(&expected, "file", None);
+        let (expected, _) = invisible::shown(&expected, None, None);
         let (line, total) = (first as u64 + 1, Some(lines.len() as u64));
         assert_eq!(
             shown,

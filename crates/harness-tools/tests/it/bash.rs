@@ -1,7 +1,7 @@
 use std::time::{Duration, Instant};
 
 use harness_core::{CancellationToken, ToolContext, ToolOutcome};
-use harness_tools::{CommandLine, Limits, ShellOptions, default_tools, run_command};
+use harness_tools::{CommandLine, ShellOptions, Workspace, default_tools, run_command};
 use serde_json::json;
 
 use crate::bed::{Bed, eventually, runs};
@@ -56,7 +56,7 @@ async fn processes_in_groups_of_their_own_are_killed_too() {
 }
 
 #[tokio::test]
-async fn bash_06_23_the_exit_code_is_told_and_nothing_is_called_a_success() {
+async fn bash_06_22_23_the_exit_code_is_told_and_nothing_is_called_a_success() {
     for (command, expected, failed) in [
         ("true", "(no output)\n[exit code 0]", false),
         ("false", "(no output)\n[exit code 1]", true),
@@ -191,6 +191,45 @@ async fn bash_17_hidden_variables_are_not_inherited() {
     }
 }
 
+/// BASH-18: what a command exports is not carried over, and no value that a command is given gets into
+/// a command line.
+#[tokio::test]
+async fn bash_18_values_are_in_no_command_line() {
+    let bed = Bed::with(|workspace| {
+        let mut shell = ShellOptions::default();
+        shell.variables = vec![("GIVEN".into(), "canary-given".into())];
+        workspace.with_shell(shell)
+    });
+    let export = "export OWN=canary-$((17 + 1)); sleep 600 & echo $OWN $GIVEN";
+    let text = bed.done("bash", json!({"command": export})).await;
+    assert!(text.starts_with("canary-18 canary-given\n"), "{text}");
+    let job = json!({"command": export.replace("echo", "wait; echo"), "background": true});
+    bed.done("bash", job).await;
+    // The first counts the values, the second the command lines of the job.
+    let look = "echo [$OWN]; cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' > lines; \
+                grep -ac 'canary-[1g]' lines; grep -aqF 'wait; echo $OWN' lines && echo seen";
+    let text = bed.done("bash", json!({"command": look})).await;
+    let root = bed.workspace.root();
+    assert_eq!(text, "[]\n0\nseen\n[exit code 0]", "in {}", root.display());
+}
+
+/// FIND-05: a command is what it says; no tool of ours takes the place of one that it names.
+#[tokio::test]
+async fn find_05_grep_in_the_shell_finds_what_is_ignored() {
+    let bed = Bed::new();
+    bed.put(".gitignore", ".env\n");
+    bed.put(".env", "NEEDLE=1\n");
+    let git = "git init -q . && git check-ignore .env";
+    assert_eq!(
+        bed.done("bash", json!({"command": git})).await,
+        ".env\n[exit code 0]"
+    );
+    for command in ["grep -rl NEEDLE .", "find . -name .env"] {
+        let text = bed.done("bash", json!({"command": command})).await;
+        assert_eq!(text, "./.env\n[exit code 0]", "{command}");
+    }
+}
+
 #[tokio::test]
 async fn bash_19_20_what_is_shown_is_what_a_terminal_shows() {
     let command = "for i in $(seq 1 1000); do printf '\\r\\033[32m%d%%\\033[0m' $i; done; echo; \
@@ -205,7 +244,7 @@ async fn bash_19_20_what_is_shown_is_what_a_terminal_shows() {
 async fn bash_25_the_shell_is_looked_for() {
     let folder = tempfile::tempdir().expect("a folder");
     let cancel = CancellationToken::new();
-    let limits = Limits::default();
+    let workspace = Workspace::new(folder.path());
     let line = CommandLine {
         command: "x=1; echo $x",
         folder: folder.path(),
@@ -214,14 +253,16 @@ async fn bash_25_the_shell_is_looked_for() {
     for shell in [None, Some("/bin/sh")] {
         let mut options = ShellOptions::default();
         options.shell = shell.map(Into::into);
-        let report = run_command(line.clone(), &options, &limits, &cancel, |_| {})
+        let workspace = workspace.clone().with_shell(options);
+        let report = run_command(line.clone(), &workspace, &cancel, |_| {})
             .await
             .expect("ran");
         assert_eq!(report.output, "1\n");
     }
     let mut options = ShellOptions::default();
     options.shell = Some("/no/such/shell".into());
-    let error = run_command(line, &options, &limits, &cancel, |_| {})
+    let workspace = workspace.with_shell(options);
+    let error = run_command(line, &workspace, &cancel, |_| {})
         .await
         .expect_err("no shell");
     assert!(error.to_string().contains("/no/such/shell"));
@@ -343,10 +384,10 @@ async fn how_it_gets_on_is_told_while_it_runs() {
         folder: folder.path(),
         timeout: Duration::from_secs(10),
     };
-    let (shell, limits) = (ShellOptions::default(), Limits::default());
+    let workspace = Workspace::new(folder.path());
     let mut told = Vec::new();
     let cancel = CancellationToken::new();
-    run_command(line, &shell, &limits, &cancel, |text| told.push(text))
+    run_command(line, &workspace, &cancel, |text| told.push(text))
         .await
         .expect("ran");
     assert_eq!(

@@ -395,6 +395,11 @@ async fn sec_12_invisible_characters_are_named_and_kept() {
     assert!(shown.contains("2 invisible tag characters left out; the file keeps them"));
     let found = bed.done("grep", json!({"pattern": "a .*b"})).await;
     assert!(found.starts_with("f:1: a b\n[2 invisible"), "{found:?}");
+    let said = bed.done("bash", json!({"command": "cat f"})).await;
+    assert!(
+        said.starts_with("a b\nx\u{200b}y\n[2 invisible"),
+        "{said:?}"
+    );
     bed.done(
         "edit",
         json!({"path": "f", "edits": one("a b\nxy\n", "a b\nxyz\n")}),

@@ -1,7 +1,7 @@
 //! The same calls on this machine's files and on files in memory: the tools reach files through the
 //! trait alone, and both implementations mean the same by it.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use harness_tools::test_support::MemoryFiles;
 use harness_tools::{Access, Files, FindArgs, GrepArgs, Next, Stop, Walk, Workspace};
@@ -37,7 +37,7 @@ fn beds() -> (Bed, Bed, MemoryFiles) {
     let confined = |workspace: Workspace| workspace.with_write_access(Access::WorkspaceOnly);
     let local = Bed::with(confined);
     let files = MemoryFiles::new();
-    let memory = Bed::with(|workspace| confined(workspace).with_files(files.clone()));
+    let memory = Bed::with(|workspace| confined(workspace).with_files(Arc::new(files.clone())));
     for (path, content) in TREE {
         local.put(path, content);
         files.put(memory.path(path), content);

@@ -7,6 +7,7 @@
     reason = "what a test sets up must be there"
 )]
 
+mod background;
 mod bash;
 mod bed;
 mod corpus;
@@ -16,6 +17,9 @@ mod list;
 mod names;
 mod policy;
 mod read;
+mod scripted_processes;
 mod search;
 mod specs;
+mod survivors;
+mod working_folder;
 mod write;

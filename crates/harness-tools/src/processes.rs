@@ -1,0 +1,94 @@
+//! Where commands run: a small trait, so that a container or another machine can stand in.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use harness_core::async_trait;
+
+use crate::error::Error;
+use crate::shell::ShellOptions;
+
+/// Starts commands: on this machine ([`LocalProcesses`](crate::LocalProcesses)), in a container, on
+/// another machine. Given to [`Workspace::with_processes`](crate::Workspace::with_processes).
+///
+/// What stands behind it only starts, tells and ends. Time limits, the order of SIGTERM, grace and
+/// SIGKILL, what is kept of the output and how it is shown are the same for all of them.
+#[async_trait]
+pub trait Processes: fmt::Debug + Send + Sync {
+    /// Starts a command, with an empty standard input and no terminal.
+    ///
+    /// [`Error::Folder`] if the folder to run in is not there or is no folder; other errors if it
+    /// cannot be started for another reason. When the future is dropped, nothing may run on.
+    async fn start(&self, spec: ProcessSpec<'_>) -> Result<Box<dyn Process>, Error>;
+}
+
+/// A command that is to be started.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct ProcessSpec<'a> {
+    /// What the shell reads. Without a NUL character.
+    pub command: &'a str,
+    /// Where it runs, absolute.
+    pub folder: &'a Path,
+    /// Which shell, and with which environment.
+    pub shell: &'a ShellOptions,
+}
+
+/// A command that was started: its leader, the shell, and all that came of it. Dropped, it kills every
+/// one of these processes at once.
+#[async_trait]
+pub trait Process: Send {
+    /// The leader's process id, if it has one that a person could look up.
+    fn id(&self) -> Option<u32>;
+
+    /// The next thing that happens. `None` once the leader has ended and its output is at an end.
+    ///
+    /// Cancel safe: when the future is dropped before it is ready, nothing is lost. A piece of output
+    /// should be at most 64 KiB, and neither stream may keep the other one waiting for ever.
+    async fn next(&mut self) -> Option<ProcessEvent>;
+
+    /// Asks all of them to end: SIGTERM. Does not wait.
+    fn terminate(&mut self);
+
+    /// Kills all of them, and waits until none runs.
+    async fn kill(&mut self);
+
+    /// Whether one of them runs, the leader or another.
+    async fn is_running(&mut self) -> bool;
+
+    /// After the leader's end: the folder that the shell was in then, absolute and without symlinks;
+    /// `None` if that is not known.
+    async fn folder(&mut self) -> Option<PathBuf>;
+}
+
+/// What happens to a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProcessEvent {
+    /// It wrote something.
+    Output {
+        /// Where to.
+        stream: OutputStream,
+        /// What: bytes as they came; a character may be split.
+        bytes: Vec<u8>,
+    },
+    /// The leader ended. More output may follow.
+    Exited(ProcessExit),
+}
+
+/// One of the two streams that a command writes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputStream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// How the leader of a command ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessExit {
+    /// Its exit code, if it ended by itself.
+    pub code: Option<i32>,
+    /// The number of the signal that ended it.
+    pub signal: Option<i32>,
+}
