@@ -116,7 +116,8 @@ async fn a_job_is_stopped() {
     bed.asked_until(&job, "up").await;
     // It did what it was told, so the call did not fail.
     let text = bed.done("bash", json!({"job": 1, "stop": true})).await;
-    assert!(text.starts_with("bye\n"), "{text}");
+    // The shell may say before that its `sleep` was ended too.
+    assert!(text.contains("bye\n"), "{text}");
     assert!(
         text.ends_with("\n[job 1 has ended]\n[exit code 4]"),
         "{text}"

@@ -11,6 +11,7 @@ mod background;
 mod bash;
 mod bed;
 mod corpus;
+mod documented;
 mod edit;
 mod files;
 mod list;
