@@ -99,6 +99,13 @@ impl AgentSession {
 
     /// Ends the session: jobs that its tools left in the background are asked to end, and killed if
     /// they do not. When it returns, none of their processes runs.
+    #[cfg_attr(
+        not(feature = "tools"),
+        expect(
+            clippy::unused_async,
+            reason = "without tools there is nothing to wait for"
+        )
+    )]
     pub async fn end(self) {
         #[cfg(feature = "tools")]
         if let Some(shell) = self.caller.attributes.get::<harness_tools::ShellSession>() {

@@ -45,9 +45,9 @@
 //!
 //! # The decision behind it, and its price
 //!
-//! A path is resolved once, as the kernel would, and checked there. Then the folder is opened step by
-//! step without following any link, and the file is opened, made or replaced relative to that handle:
-//! what was checked is what is used, also when somebody swaps a symlink in between. A file is replaced
+//! A path is resolved once, as the kernel would, and checked there. Then the file or its folder is
+//! opened without following any link, and files are made or replaced relative to that handle: what
+//! was checked is what is used, also when somebody swaps a symlink in between. A file is replaced
 //! whole, in one step, from a file that has no name while it is written. The price: a few more system
 //! calls for each file; other hard links to a file keep its old content; extended attributes are lost.
 //!
@@ -55,7 +55,7 @@
 //! leader (`timeout`, jobs under `set -m`) is found and ended with the rest. What makes a session of
 //! its own (`setsid`, daemons) is known by a variable that only this command has. The price is a look
 //! at `/proc` at the end of each command. Where commands run is behind a trait, [`Processes`]; time
-//! limits and output are not.
+//! limits and output are not. So it is with files: behind [`Files`] may be another machine, or memory.
 //!
 //! The working folder and the jobs in the background last from one call of `bash` to the next. They
 //! are a value, [`ShellSession`], that lives with the run, or with the session of a host that wants it.

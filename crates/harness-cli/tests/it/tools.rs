@@ -192,3 +192,15 @@ fn bash_10_11_a_flood_takes_little_memory() {
     assert!(peak > 1_000, "{peak} KiB: not measured");
     assert!(peak < 30_000, "{peak} KiB");
 }
+
+/// BASH-25: whatever shell a person logs in with, commands are run by one that understands them.
+#[test]
+fn bash_25_the_login_shell_does_not_matter() {
+    let bed = Bed::new();
+    for shell in ["/usr/bin/fish", "/no/such/shell", "nu", ""] {
+        let call = bed.harness(&["tools", "call", "bash", r#"{"command": "x=1; echo $x"}"#]);
+        check(call.env("SHELL", shell), 0, "1\n[exit code 0]");
+    }
+    let call = bed.harness(&["tools", "call", "bash", r#"{"command": "x=1; echo $x"}"#]);
+    check(call.env("PATH", "/nothing"), 0, "1\n[exit code 0]");
+}
