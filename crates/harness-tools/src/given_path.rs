@@ -104,22 +104,22 @@ mod tests {
             absolute(
                 given,
                 Path::new("/ws"),
-                Some(Path::new("/home/me")),
+                Some(Path::new("/srv/me")),
                 |path| there.iter().any(|there| Path::new(there) == path),
             )
         };
         for (given, expected) in [
             ("src/a.rs", "/ws/src/a.rs"),
             ("/etc/hosts", "/etc/hosts"),
-            ("~", "/home/me"),
-            ("~/x", "/home/me/x"),
+            ("~", "/srv/me"),
+            ("~/x", "/srv/me/x"),
             ("~other/x", "/ws/~other/x"),
             ("@src/a.rs", "/ws/src/a.rs"),
             ("@types/a.d.ts", "/ws/@types/a.d.ts"),
             ("@a", "/ws/@a"),
             ("@new", "/ws/@new"),
             ("@/etc/hosts", "/etc/hosts"),
-            ("@~/x", "/home/me/x"),
+            ("@~/x", "/srv/me/x"),
             ("@", "/ws/@"),
             ("file:///etc/a%20b", "/etc/a b"),
             ("FILE://localhost/etc/%C3%A9", "/etc/é"),
