@@ -21,8 +21,8 @@ const SECONDS: u64 = 60;
 /// Seconds for one input, and megabytes of memory: what takes more has lost a bound.
 const BOUNDS: [&str; 2] = ["-timeout=10", "-rss_limit_mb=2048"];
 
-/// Optimised, and checked as in a debug build. Without a sanitizer: the code under test has no unsafe
-/// code, so what is looked for is a panic, and twice as many inputs are tried in the same time.
+/// Optimised, and checked as in a debug build. Without a sanitizer: no target runs unsafe code of ours,
+/// so what is looked for is a panic, and more inputs are tried in the same time.
 const BUILD: [&str; 4] = ["--release", "--debug-assertions", "--sanitizer", "none"];
 
 /// Runs the targets that `flags` name, or all of them, one after the other. It fails when one of them

@@ -237,6 +237,55 @@ pub(crate) fn coerce(value: &mut Value, schema: &Value) {
     }
 }
 
+/// Whether a schema asks for names and types alone, so that arguments which can be read as their type
+/// fit it, unless [`has_list_in_list`] says that they could be read in an odd way. Compiling a schema
+/// takes milliseconds, reading arguments microseconds.
+pub(crate) fn asks_for_types_alone(schema: &Value) -> bool {
+    is_flat_object(schema, |property| {
+        is_scalar(property)
+            || (has_only(property, &["type", "description", "items"])
+                && property.get("type").is_some_and(|kind| kind == "array")
+                && property
+                    .get("items")
+                    .is_some_and(|items| is_scalar(items) || is_flat_object(items, is_scalar)))
+    })
+}
+
+fn is_flat_object(schema: &Value, is_fine: impl Fn(&Value) -> bool) -> bool {
+    has_only(schema, &["type", "description", "properties", "required"])
+        && schema.get("type").is_some_and(|kind| kind == "object")
+        && schema
+            .get("properties")
+            .and_then(Value::as_object)
+            .is_some_and(|properties| properties.values().all(is_fine))
+}
+
+fn is_scalar(schema: &Value) -> bool {
+    let kind = schema.get("type").and_then(Value::as_str);
+    // Rust's unsigned integers have no other bound.
+    let bound = schema.get("minimum").is_none_or(|least| *least == 0);
+    bound
+        && has_only(schema, &["type", "description", "minimum"])
+        && matches!(kind, Some("string" | "integer" | "number" | "boolean"))
+}
+
+fn has_only(schema: &Value, keywords: &[&str]) -> bool {
+    schema
+        .as_object()
+        .is_some_and(|object| object.keys().all(|key| keywords.contains(&&**key)))
+}
+
+/// Whether a list stands in a list. A list can be read as an object, field by field, which no schema
+/// allows.
+pub(crate) fn has_list_in_list(arguments: &Value) -> bool {
+    arguments.as_object().is_none_or(|object| {
+        object
+            .values()
+            .filter_map(Value::as_array)
+            .any(|items| items.iter().any(Value::is_array))
+    })
+}
+
 /// Compiles a schema.
 pub(crate) fn compile(schema: &Value) -> Result<jsonschema::Validator, String> {
     jsonschema::validator_for(schema).map_err(|error| error.to_string())
@@ -298,5 +347,105 @@ fn parameters_line(schema: &Value) -> String {
         "none".to_owned()
     } else {
         parts.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde::Deserialize;
+    use serde_json::json;
+
+    use super::*;
+
+    /// A part.
+    #[derive(Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "only its shape matters")]
+    struct Part {
+        a: String,
+        b: Option<bool>,
+    }
+
+    #[derive(Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "only its shape matters")]
+    struct Plain {
+        /// A text.
+        a: String,
+        b: Option<u64>,
+        c: Option<f64>,
+        parts: Option<Vec<Part>>,
+        list: Vec<i64>,
+    }
+
+    #[derive(Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "only its shape matters")]
+    struct Nested {
+        part: Part,
+    }
+
+    #[derive(Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "only its shape matters")]
+    struct Bounded {
+        #[schemars(range(min = 3))]
+        a: u64,
+    }
+
+    #[test]
+    fn what_a_schema_asks_for() {
+        assert!(asks_for_types_alone(&schema_of::<Plain>()));
+        assert!(!asks_for_types_alone(&schema_of::<Nested>()));
+        assert!(!asks_for_types_alone(&schema_of::<Bounded>()));
+        let closed = json!({"type": "object", "properties": {}, "additionalProperties": false});
+        assert!(!asks_for_types_alone(&closed));
+        assert!(has_list_in_list(&json!({"parts": [["a", true]]})));
+        assert!(has_list_in_list(&json!([])));
+    }
+
+    fn any_value() -> impl Strategy<Value = Value> {
+        let scalar = prop_oneof![
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            (-2_i64..3).prop_map(Value::from),
+            any::<f64>().prop_map(
+                |number| serde_json::Number::from_f64(number).map_or(json!(0.5), Value::Number)
+            ),
+            "[a-c]{0,2}".prop_map(Value::from),
+        ];
+        scalar.prop_recursive(3, 12, 4, |inner| {
+            let names = prop::sample::select(vec!["a", "b", "c", "parts", "list", "x"]);
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+                prop::collection::hash_map(names, inner, 0..5).prop_map(|map| {
+                    Value::from_iter(
+                        map.into_iter()
+                            .map(|(name, value)| (name.to_owned(), value)),
+                    )
+                }),
+            ]
+        })
+    }
+
+    proptest! {
+        /// What can be read is what the schema allows.
+        #[test]
+        fn reading_is_as_strict_as_the_schema(
+            a in any_value(), b in any_value(), parts in any_value(), list in any_value(), whole in any_value(),
+        ) {
+            let schema = schema_of::<Plain>();
+            let validator = compile(&schema).unwrap();
+            for arguments in [
+                json!({"a": a, "list": []}),
+                json!({"a": "x", "list": list}),
+                json!({"a": "x", "b": b, "list": [1]}),
+                json!({"a": "x", "c": b, "list": []}),
+                json!({"a": "x", "parts": parts, "list": []}),
+                json!({"a": "x", "parts": [whole], "list": []}),
+                whole,
+            ] {
+                if !has_list_in_list(&arguments) && Plain::deserialize(&arguments).is_ok() {
+                    prop_assert!(validator.is_valid(&arguments), "{}", arguments);
+                }
+            }
+        }
     }
 }

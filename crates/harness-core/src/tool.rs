@@ -10,8 +10,8 @@ use std::sync::{Arc, OnceLock};
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 use schemars::JsonSchema;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::arguments;
@@ -224,6 +224,8 @@ pub(crate) enum Called {
 /// The private twin of [`Tool`], which can be a trait object.
 trait ErasedTool: Send + Sync {
     fn prepare(&self, arguments: Value) -> Value;
+    /// Whether the arguments can be read as the tool's own type.
+    fn can_read(&self, arguments: &Value) -> bool;
     fn call<'a>(
         &'a self,
         cx: &'a ToolContext,
@@ -234,6 +236,10 @@ trait ErasedTool: Send + Sync {
 impl<T: Tool> ErasedTool for T {
     fn prepare(&self, arguments: Value) -> Value {
         Tool::prepare(self, arguments)
+    }
+
+    fn can_read(&self, arguments: &Value) -> bool {
+        T::Args::deserialize(arguments).is_ok()
     }
 
     fn call<'a>(
@@ -257,7 +263,10 @@ pub struct ToolRef(Arc<Ready>);
 
 struct Ready {
     spec: Arc<ToolSpec>,
-    /// Compiled when first needed: most tools on offer are never called in a run.
+    /// The schema asks for nothing that reading the arguments as their type does not.
+    types_alone: bool,
+    /// Compiled when first needed: most tools on offer are never called in a run, and most calls are
+    /// sound.
     validator: OnceLock<Result<jsonschema::Validator, String>>,
     tool: Box<dyn ErasedTool>,
 }
@@ -279,6 +288,7 @@ impl ToolRef {
 
     fn from_parts(spec: ToolSpec, tool: Box<dyn ErasedTool>) -> Self {
         Self(Arc::new(Ready {
+            types_alone: arguments::asks_for_types_alone(&spec.parameters),
             spec: Arc::new(spec),
             validator: OnceLock::new(),
             tool,
@@ -300,6 +310,12 @@ impl ToolRef {
 
     /// What is wrong with prepared arguments, in words that a model can act on.
     pub fn validate(&self, arguments: &Value) -> Result<(), String> {
+        if self.0.types_alone
+            && !arguments::has_list_in_list(arguments)
+            && self.0.tool.can_read(arguments)
+        {
+            return Ok(());
+        }
         let compiled = self
             .0
             .validator
@@ -409,6 +425,11 @@ struct Dynamic(Handler);
 impl ErasedTool for Dynamic {
     fn prepare(&self, arguments: Value) -> Value {
         arguments
+    }
+
+    /// There is no type but the schema.
+    fn can_read(&self, _: &Value) -> bool {
+        false
     }
 
     fn call<'a>(
