@@ -416,10 +416,10 @@ mod tests {
             prop_oneof![
                 prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
                 prop::collection::hash_map(names, inner, 0..5).prop_map(|map| {
-                    Value::from_iter(
-                        map.into_iter()
-                            .map(|(name, value)| (name.to_owned(), value)),
-                    )
+                    let map = map
+                        .into_iter()
+                        .map(|(name, value)| (name.to_owned(), value));
+                    Value::Object(map.collect())
                 }),
             ]
         })

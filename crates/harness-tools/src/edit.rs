@@ -156,18 +156,37 @@ impl<'a> Plan<'a> {
                 ));
             }
         }
-        let places: Vec<Located> = all.into_iter().map(|(_, located)| located).collect();
-        let changes_nothing = places
-            .iter()
-            .all(|place| text.get(place.span.clone()) == Some(&*place.text));
-        if changes_nothing {
+        let plan = Self {
+            text,
+            places: all.into_iter().map(|(_, located)| located).collect(),
+            notes,
+        };
+        if plan.changes_nothing() {
             return Err("The edits change nothing: old and new text are the same.".to_owned());
         }
-        Ok(Self {
-            text,
-            places,
-            notes,
-        })
+        Ok(plan)
+    }
+
+    /// Whether the new text is the old one: several edits may undo each other. What is before the
+    /// first and after the last is not looked at.
+    fn changes_nothing(&self) -> bool {
+        let (Some(first), Some(last)) = (self.places.first(), self.places.last()) else {
+            return true;
+        };
+        let old = self.text.get(first.span.start..last.span.end);
+        let mut old = old.unwrap_or_default();
+        let mut at = first.span.start;
+        for place in &self.places {
+            let kept = self.text.get(at..place.span.start).unwrap_or_default();
+            for piece in [kept, &*place.text] {
+                match old.strip_prefix(piece) {
+                    Some(rest) => old = rest,
+                    None => return false,
+                }
+            }
+            at = place.span.end;
+        }
+        old.is_empty()
     }
 
     /// Whether each edit matched exactly, and once.

@@ -215,6 +215,11 @@ async fn edit_32_what_looks_like_a_line_number_is_content() {
 async fn an_edit_that_changes_nothing_is_refused() {
     check_refused("a\n", one("a", "a"), &["change nothing"]).await;
     check_refused("a\r\nb\r\n", one("a\nb", "a\nb"), &["change nothing"]).await;
+    let undone = json!([
+        {"old_text": "a", "new_text": ""},
+        {"old_text": "b", "new_text": "ab"},
+    ]);
+    check_refused("ab\n", undone, &["change nothing"]).await;
 }
 
 #[tokio::test]
