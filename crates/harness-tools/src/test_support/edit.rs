@@ -5,6 +5,7 @@
 use super::patch;
 use super::recipe::Recipe;
 use crate::edit::{Edit, Edited, edit_text, fitted};
+use crate::invisible::is_invisible;
 use crate::lookalike;
 use crate::matching::{Haystack, Located, Missed};
 use crate::text_file::{Encoding, LineEndings, TextFile, to_crlf, to_lf};
@@ -137,9 +138,14 @@ fn in_manner_of(text: &str, at: usize, old: &str, new: &str) -> String {
     }
 }
 
-/// A text as it looks when blanks around lines, line endings and look-alikes are not told apart.
+/// A text as it looks when blanks around lines, line endings and look-alikes are not told apart, and
+/// what is not drawn is not seen.
 fn looks(text: &str) -> String {
-    let text: String = to_lf(text).chars().map(lookalike::fold).collect();
+    let text: String = to_lf(text)
+        .chars()
+        .filter(|c| !is_invisible(*c))
+        .map(lookalike::fold)
+        .collect();
     let text = text.strip_suffix('\n').unwrap_or(&text);
     let lines: Vec<&str> = text.split('\n').map(str::trim).collect();
     lines.join("\n")

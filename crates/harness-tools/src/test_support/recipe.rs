@@ -183,7 +183,8 @@ fn changed(text: &str, change: u8, how: u8) -> String {
         12 => every_other_crlf(text),
         _ => {
             let at = floor(text, usize::from(how) % (text.len() + 1));
-            format!("{}{blank}{}", &text[..at], &text[at..])
+            let more = if how % 3 == 2 { "\u{200b}" } else { blank };
+            format!("{}{more}{}", &text[..at], &text[at..])
         }
     }
 }
