@@ -18,7 +18,7 @@ use crate::version::FileVersion;
 /// All paths are absolute. All methods may block; the tools call them on threads for blocking work.
 ///
 /// What holds for each implementation, because the policy for paths rests on it: a *real* path that
-/// [`resolve`](Self::resolve) gave has no symlink in it, and [`open`](Self::open),
+/// [`resolve`](Self::resolve) gave is absolute, has no `..` and no symlink in it, and [`open`](Self::open),
 /// [`replace`](Self::replace) and [`list`](Self::list) fail if there is one by the time they are
 /// called. So what was checked is what is used.
 pub trait Files: Debug + Send + Sync {
@@ -28,10 +28,15 @@ pub trait Files: Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// `NotADirectory` if a part of the path is a file, `FilesystemLoop` for too many symlinks.
+    /// `NotADirectory` if a part of the path is a file. That nothing is there is no error.
     fn resolve(&self, path: &Path) -> io::Result<Resolved>;
 
     /// Opens what has this real path for reading, without waiting for the other end of a pipe.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if nothing is there (any more). What is no regular file may be opened or be an error;
+    /// [`OpenFile::info`] is looked at.
     fn open(&self, real: &Path) -> io::Result<OpenFile>;
 
     /// Gives the file with this real path a new content in one step: a reader, or a crash, finds the
@@ -62,7 +67,7 @@ pub trait Files: Debug + Send + Sync {
 /// Where a path leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
-    /// The absolute path without symlinks.
+    /// The absolute path, without symlinks and without `..`.
     pub real: PathBuf,
     /// What is there; `None` when nothing is.
     pub info: Option<FileInfo>,

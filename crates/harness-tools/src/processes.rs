@@ -17,8 +17,8 @@ use crate::shell::ShellOptions;
 pub trait Processes: fmt::Debug + Send + Sync {
     /// Starts a command, with an empty standard input and no terminal.
     ///
-    /// [`Error::Folder`] if the folder to run in is not there or is no folder; other errors if it
-    /// cannot be started for another reason. When the future is dropped, nothing may run on.
+    /// [`Error::Folder`] if the folder to run in is not there or is no folder; [`Error::Command`], with
+    /// words for the model, if it cannot be started for another reason. When the future is dropped, nothing may run on.
     async fn start(&self, spec: ProcessSpec<'_>) -> Result<Box<dyn Process>, Error>;
 }
 
@@ -41,7 +41,8 @@ pub trait Process: Send {
     /// The leader's process id, if it has one that a person could look up.
     fn id(&self) -> Option<u32>;
 
-    /// The next thing that happens. `None` once the leader has ended and its output is at an end.
+    /// The next thing that happens. `None` once the leader has ended and its output is at an end; without
+    /// an [`Exited`](ProcessEvent::Exited) before it, the result says `exit code unknown`.
     ///
     /// Cancel safe: when the future is dropped before it is ready, nothing is lost. A piece of output
     /// should be at most 64 KiB, and neither stream may keep the other one waiting for ever.

@@ -1,7 +1,8 @@
 //! The folder that the tools work in, and what they may touch.
 
 use std::collections::VecDeque;
-use std::path::{Path, PathBuf};
+use std::ffi::OsStr;
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use harness_core::ToolContext;
@@ -132,12 +133,15 @@ impl Workspace {
     }
 
     /// Works on other files than those of this machine: of a container, of another machine, in
-    /// memory.
+    /// memory. Commands go on to run on this machine: [`with_processes`](Self::with_processes) is what
+    /// sends them where the files are. The file with a command's long output is always on this machine,
+    /// so that `read` finds it only there.
     pub fn with_files(self, files: Arc<dyn Files>) -> Self {
         self.with(|inner| inner.files = files)
     }
 
-    /// Where commands are run; on this machine by default.
+    /// Where commands are run; on this machine by default. They should see the same files as the other
+    /// tools: see [`with_files`](Self::with_files).
     pub fn with_processes(self, processes: Arc<dyn Processes>) -> Self {
         self.with(|inner| inner.processes = processes)
     }
@@ -316,11 +320,17 @@ impl Workspace {
         };
         let absolute = given_path::absolute(path, &self.0.root, home, exists)?;
         let folder_meant = path.ends_with('/') || path.ends_with("/.") || path == ".";
-        self.place(&absolute, path.to_owned(), folder_meant)
+        let shown = names::shown(OsStr::new(path)).into_owned();
+        self.place(&absolute, shown, folder_meant)
     }
 
     fn place(&self, absolute: &Path, shown: String, folder_meant: bool) -> Result<Place, Error> {
         match self.files().resolve(absolute) {
+            // The policy compares real paths, and these would lead it astray.
+            Ok(Resolved { real, .. }) if !is_real(&real) => Err(Error::Path(format!(
+                "leads to `{}`, which is no real path",
+                names::shown_path(&real)
+            ))),
             Ok(Resolved { real, info }) => Ok(Place {
                 shown,
                 real,
@@ -330,7 +340,7 @@ impl Workspace {
             Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {
                 Err(Error::WrongKind {
                     path: shown,
-                    what: "not possible: a part of it is a file, not a folder",
+                    what: "not possible: a part of it is a file, and nothing is in a file",
                     hint: "",
                 })
             }
@@ -389,4 +399,12 @@ impl Workspace {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether a path is absolute, and has no `..` in it.
+fn is_real(path: &Path) -> bool {
+    path.is_absolute()
+        && path
+            .components()
+            .all(|component| component != Component::ParentDir)
 }
