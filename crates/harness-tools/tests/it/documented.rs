@@ -14,7 +14,7 @@ fn grouped(value: &str) -> String {
     }
     let mut out = String::new();
     for (index, digit) in value.chars().enumerate() {
-        if index > 0 && (value.len() - index) % 3 == 0 {
+        if index > 0 && (value.len() - index).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);
