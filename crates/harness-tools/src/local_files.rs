@@ -106,8 +106,13 @@ impl Files for LocalFiles {
         if replacement.stop.is_stopped() {
             return Err(ReplaceError::Stopped);
         }
+        // From the last look to the last step, so that no other process of ours comes in between: one
+        // that waited finds another file under the name.
+        let held = old.as_ref().and_then(|_| folder.hold(name));
         expected(&folder)?;
-        match new.publish(name, old.is_some()) {
+        let published = new.publish(name, old.is_some());
+        drop(held);
+        match published {
             Ok(metadata) => Ok(FileInfo::of(&metadata)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 Err(ReplaceError::Changed)
