@@ -279,3 +279,44 @@ async fn the_first_results_are_the_same_each_time() {
         );
     }
 }
+
+/// Each line is a text of its own, whatever the file's line endings are.
+#[tokio::test]
+async fn the_ends_of_a_text_are_those_of_a_line() {
+    let bed = Bed::new();
+    bed.put("f", "x\nneedle\nneedle y\nx needle\r\nneedle");
+    for (pattern, expected) in [
+        (r"needle\z", "f:2: needle\nf:4: x needle\nf:5: needle"),
+        (r"\Aneedle", "f:2: needle\nf:3: needle y\nf:5: needle"),
+        (r"\Aneedle\z", "f:2: needle\nf:5: needle"),
+        ("(?-m)^needle$", "f:2: needle\nf:5: needle"),
+        ("(?s-mU:^needle$)", "f:2: needle\nf:5: needle"),
+        (r"(?x) ^ needle \z", "f:2: needle\nf:5: needle"),
+        (r"\\A|\\z", "No matches."),
+    ] {
+        let text = bed.done("grep", json!({"pattern": pattern})).await;
+        assert_eq!(text, expected, "{pattern}");
+    }
+}
+
+/// What is behind the last match that is shown was looked at or not, as it came.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_left_out_is_told_the_same_each_time() {
+    for (name, told) in [("a", "\n[Binary files were left out.]"), ("z", "")] {
+        let bed = Bed::new();
+        for n in 0..400 {
+            bed.put(&format!("m/{n:03}"), "x\n");
+            bed.put(&format!("{name}/{n:03}"), b"MARK\0");
+        }
+        bed.put("m/399", "MARK\n".repeat(3));
+        let expected = format!(
+            "m/399:1: MARK\nm/399:2: MARK\n[The first 2 matches are shown; there are more.]{told}"
+        );
+        for _ in 0..5 {
+            let text = bed
+                .done("grep", json!({"pattern": "MARK", "limit": 2}))
+                .await;
+            assert_eq!(text, expected);
+        }
+    }
+}
