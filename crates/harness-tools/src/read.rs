@@ -161,7 +161,7 @@ fn read_place(
         return Err(binary(&place, None, info.size));
     }
     seen.record(&place.real, info.version);
-    describe(&place, args, window, encoding, info.size).map(ReadResult::Text)
+    describe(&place, args, window, (encoding, bom), info.size).map(ReadResult::Text)
 }
 
 /// Opens what must be a regular file.
@@ -239,7 +239,7 @@ fn describe(
     place: &Place,
     args: &ReadArgs,
     window: Window,
-    encoding: Encoding,
+    (encoding, bom): (Encoding, usize),
     file_bytes: u64,
 ) -> Result<TextRead, Error> {
     let Window {
@@ -278,9 +278,10 @@ fn describe(
             let cut = text.len();
             let bytes = cut_line_bytes.unwrap_or_default();
             notices.push(format!(
-                "Line {line} {of} has {bytes} bytes{}; its first {cut} are shown. For the rest: \
-                 sed -n {line}p FILE | tail -c +{} | head -c {cut}",
+                "Line {line} {of} has {bytes} bytes{}; its first {cut} are shown. For the rest: {} \
+                 | tail -c +{} | head -c {cut}",
                 if total.is_none() { " or more" } else { "" },
+                line_command(line, encoding, bom),
                 cut + 1,
             ));
             total.is_none_or(|total| total > line).then_some(line + 1)
@@ -307,6 +308,12 @@ fn describe(
         }
         other => notices.push(format!("The file is {}, shown as UTF-8.", other.name())),
     }
+    if !text.is_empty() && text.trim().is_empty() {
+        // A result that is blank would be told as one that is empty.
+        let lines = shown.end - shown.start;
+        let lines = if lines == 1 { "line is" } else { "lines are" };
+        notices.push(format!("The {lines} blank."));
+    }
     let (text, hidden) = match invisible::shown(&text, Some("the file"), Some(shown.start)) {
         (Cow::Owned(without), notice) => (without, notice),
         (Cow::Borrowed(_), notice) => (text, notice),
@@ -320,6 +327,22 @@ fn describe(
         total_lines: total,
         next_offset,
     })
+}
+
+/// A command that gives a line as it is shown.
+fn line_command(line: u64, encoding: Encoding, bom: usize) -> String {
+    let from = match encoding {
+        Encoding::Utf8 | Encoding::BrokenUtf8 if bom == 0 => {
+            return format!("sed -n {line}p FILE");
+        }
+        Encoding::Utf8 | Encoding::BrokenUtf8 => {
+            return format!("tail -c +{} FILE | sed -n {line}p", bom + 1);
+        }
+        // With a mark, the mark says which of the two it is, and is left out.
+        Encoding::Utf16Le | Encoding::Utf16Be if bom > 0 => "UTF-16",
+        other => other.name(),
+    };
+    format!("iconv -f {from} -t UTF-8 FILE | sed -n {line}p")
 }
 
 impl TextRead {
