@@ -34,6 +34,8 @@ impl Signals {
             SignalKind::interrupt(),
             SignalKind::terminate(),
             SignalKind::hangup(),
+            // Commands have no terminal, so that its signals end none of them.
+            SignalKind::quit(),
         ] {
             let mut stream = signal(kind).map_err(|error| {
                 Failure::failed(format!("signals cannot be listened for: {error}"))
@@ -102,6 +104,7 @@ impl Signals {
             0 => return None,
             1 => "SIGHUP",
             2 => "SIGINT",
+            3 => "SIGQUIT",
             _ => "SIGTERM",
         };
         Some((name, Exit::Signal(number)))

@@ -78,6 +78,7 @@ fn loop_04_a_signal_ends_a_command() {
         (Signal::INT, 130, "SIGINT"),
         (Signal::TERM, 143, "SIGTERM"),
         (Signal::HUP, 129, "SIGHUP"),
+        (Signal::QUIT, 131, "SIGQUIT"),
     ] {
         let mut sleeper = Sleeper::start(&[], "");
         let running = sleeper.running();
