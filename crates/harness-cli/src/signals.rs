@@ -15,6 +15,22 @@ const STALLED: Duration = Duration::from_secs(2);
 /// What a reader who does read needs at most, also after a second signal.
 const MOMENT: Duration = Duration::from_millis(100);
 
+/// SIGXFSZ, which no library names for every Unix; this is its number on all that are in use.
+const XFSZ: i32 = 25;
+
+/// The signals that would end the process at once, and leave what it started running.
+fn deadly() -> [(SignalKind, &'static str); 7] {
+    [
+        (SignalKind::hangup(), "SIGHUP"),
+        (SignalKind::interrupt(), "SIGINT"),
+        (SignalKind::quit(), "SIGQUIT"),
+        (SignalKind::user_defined1(), "SIGUSR1"),
+        (SignalKind::user_defined2(), "SIGUSR2"),
+        (SignalKind::alarm(), "SIGALRM"),
+        (SignalKind::terminate(), "SIGTERM"),
+    ]
+}
+
 /// Which signal came, if any.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Signals {
@@ -30,16 +46,11 @@ impl Signals {
             first: cancel.clone(),
             ..Self::default()
         };
-        for kind in [
-            SignalKind::interrupt(),
-            SignalKind::terminate(),
-            SignalKind::hangup(),
-            // Without a core dump: what the agent started must not be left running.
-            SignalKind::quit(),
-        ] {
-            let mut stream = signal(kind).map_err(|error| {
-                Failure::failed(format!("signals cannot be listened for: {error}"))
-            })?;
+        let failed = |error| Failure::failed(format!("signals cannot be listened for: {error}"));
+        // A write beyond the size that files may have shall be an error, not the end.
+        let _ = signal(SignalKind::from_raw(XFSZ)).map_err(failed)?;
+        for (kind, _) in deadly() {
+            let mut stream = signal(kind).map_err(failed)?;
             let (this, cancel) = (this.clone(), cancel.clone());
             tokio::spawn(async move {
                 while stream.recv().await.is_some() {
@@ -100,13 +111,12 @@ impl Signals {
     /// The name of the signal that came, and the exit status for it.
     pub(crate) fn came(&self) -> Option<(&'static str, Exit)> {
         let number = self.number.load(Ordering::SeqCst);
-        let name = match number {
-            0 => return None,
-            1 => "SIGHUP",
-            2 => "SIGINT",
-            3 => "SIGQUIT",
-            _ => "SIGTERM",
-        };
+        if number == 0 {
+            return None;
+        }
+        let mut all = deadly().into_iter();
+        let named = all.find(|(kind, _)| kind.as_raw_value() == i32::from(number));
+        let name = named.map_or("a signal", |(_, name)| name);
         Some((name, Exit::Signal(number)))
     }
 }

@@ -5,9 +5,9 @@
 //! target. It reaches the disk before it takes the target's name.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, Metadata};
+use std::fs::{File, Metadata, Permissions};
 use std::hash::{BuildHasher, Hasher};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write as _};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::sync::OnceLock;
@@ -20,6 +20,9 @@ use crate::folder::Folder;
 
 /// How often a name for a temporary file is tried.
 const NAME_TRIES: usize = 16;
+
+/// How much is written at once.
+const BUFFER_BYTES: usize = 256 * 1024;
 
 /// Content on its way to a name. Dropped before [`publish`](Self::publish), it leaves nothing.
 #[derive(Debug)]
@@ -37,26 +40,26 @@ impl<'a> NewFile<'a> {
         content: &[&[u8]],
         old: Option<&Metadata>,
     ) -> io::Result<Self> {
-        let mut new = Self::create(folder)?;
+        // Nobody may look into it before it has the mode of the file that it replaces.
+        let mode = Mode::from_raw_mode(if old.is_some() { 0o600 } else { 0o666 });
+        let new = Self::create(folder, mode)?;
+        // Many edits are many small pieces.
+        let mut writer = BufWriter::with_capacity(BUFFER_BYTES, &new.file);
         for piece in content {
-            new.file.write_all(piece)?;
+            writer.write_all(piece)?;
         }
+        writer.flush()?;
+        drop(writer);
         if let Some(old) = old {
-            let now = new.file.metadata()?;
-            if (now.uid(), now.gid()) != (old.uid(), old.gid()) {
-                // Only root may give files away; for others the new file is their own.
-                let owner = (Uid::from_raw(old.uid()), Gid::from_raw(old.gid()));
-                let _ = fchown(&new.file, Some(owner.0), Some(owner.1));
-            }
-            new.file
-                .set_permissions(std::fs::Permissions::from_mode(old.mode() & 0o7777))?;
+            let mode = keep_owner(&new.file, old)?;
+            new.file.set_permissions(Permissions::from_mode(mode))?;
         }
         new.file.sync_all()?;
         Ok(new)
     }
 
-    fn create(folder: &'a Folder) -> io::Result<Self> {
-        if let Some(file) = create_unnamed(folder)? {
+    fn create(folder: &'a Folder, mode: Mode) -> io::Result<Self> {
+        if let Some(file) = create_unnamed(folder, mode)? {
             return Ok(Self {
                 folder,
                 file,
@@ -64,9 +67,8 @@ impl<'a> NewFile<'a> {
             });
         }
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let (name, file) = with_free_name(|name| {
-            openat(folder.fd(), name, flags, Mode::from_raw_mode(0o666)).map(File::from)
-        })?;
+        let (name, file) =
+            with_free_name(|name| openat(folder.fd(), name, flags, mode).map(File::from))?;
         Ok(Self {
             folder,
             file,
@@ -115,15 +117,48 @@ impl Drop for NewFile<'_> {
     }
 }
 
+/// Gives a file the owner and the group of the one that it replaces, as far as the system allows, and
+/// tells the mode that it then may have. Only root may give files away, but everybody may give them to
+/// a group of their own. What the old group might do, another one may not; and no program runs as
+/// somebody whom nobody meant.
+fn keep_owner(new: &File, old: &Metadata) -> io::Result<u32> {
+    let now = new.metadata()?;
+    let (owner, group) = (Uid::from_raw(old.uid()), Gid::from_raw(old.gid()));
+    if (now.uid(), now.gid()) != (old.uid(), old.gid())
+        && fchown(new, Some(owner), Some(group)).is_err()
+    {
+        let _ = fchown(new, None, Some(group));
+    }
+    let now = new.metadata()?;
+    Ok(fitting_mode(
+        old.mode(),
+        now.uid() == old.uid(),
+        now.gid() == old.gid(),
+    ))
+}
+
+/// The mode of a file that replaces one with `mode`, and may have lost its owner or its group.
+fn fitting_mode(mode: u32, same_owner: bool, same_group: bool) -> u32 {
+    let mut mode = mode & 0o7777;
+    if !same_owner {
+        mode &= !0o4000;
+    }
+    if !same_group {
+        let others = mode & 0o007;
+        mode &= !0o2070 | (others << 3);
+    }
+    mode
+}
+
 /// A file without a name, where the system and the file system have such.
 #[cfg(target_os = "linux")]
-fn create_unnamed(folder: &Folder) -> io::Result<Option<File>> {
+fn create_unnamed(folder: &Folder, mode: Mode) -> io::Result<Option<File>> {
     static PROC: OnceLock<bool> = OnceLock::new();
     if !*PROC.get_or_init(|| std::path::Path::new("/proc/self/fd").exists()) {
         return Ok(None);
     }
     let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
-    match openat(folder.fd(), ".", flags, Mode::from_raw_mode(0o666)) {
+    match openat(folder.fd(), ".", flags, mode) {
         Ok(fd) => Ok(Some(File::from(fd))),
         Err(Errno::NOTSUP | Errno::ISDIR | Errno::NOENT | Errno::INVAL) => Ok(None),
         Err(error) => Err(error.into()),
@@ -131,7 +166,7 @@ fn create_unnamed(folder: &Folder) -> io::Result<Option<File>> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn create_unnamed(_folder: &Folder) -> io::Result<Option<File>> {
+fn create_unnamed(_folder: &Folder, _mode: Mode) -> io::Result<Option<File>> {
     Ok(None)
 }
 
@@ -153,4 +188,26 @@ fn with_free_name<T>(
         io::ErrorKind::AlreadyExists,
         "no free name for a temporary file",
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fitting_mode;
+
+    #[test]
+    fn a_lost_owner_or_group_passes_no_right_on() {
+        for (mode, same_owner, same_group, expected) in [
+            (0o100_644, true, true, 0o644),
+            (0o106_755, true, true, 0o6755),
+            (0o106_755, false, true, 0o2755),
+            (0o106_755, false, false, 0o755),
+            (0o102_770, true, false, 0o700),
+            (0o660, true, false, 0o600),
+            (0o664, true, false, 0o644),
+            (0o606, true, false, 0o606),
+        ] {
+            let fitting = fitting_mode(mode, same_owner, same_group);
+            assert_eq!(fitting, expected, "{mode:o}");
+        }
+    }
 }

@@ -63,6 +63,7 @@ impl Request {
             (Some(_), Some(_)) => "Give either `command` or `job`, not both.",
             (Some(_), None) if stop => "`stop` needs the number of a `job`, and no `command`.",
             (None, Some(_)) if background => "`background` needs a `command`, and no `job`.",
+            (Some(command), None) if command.trim().is_empty() => "`command` is empty.",
             _ => "",
         };
         if !problem.is_empty() {

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
+use crate::text_file::LineEndings;
 use crate::truncate::head;
 
 /// Lines shown before and after a change.
@@ -30,6 +31,8 @@ pub(crate) struct Diff {
     pub(crate) text: String,
     /// The first line that is different, in the new text, from 1.
     pub(crate) first_changed_line: usize,
+    /// Whether lines end otherwise than before, which the hunks do not show.
+    pub(crate) endings_change: bool,
 }
 
 /// Changes that are near each other, with the lines around them.
@@ -79,8 +82,18 @@ fn breaks(text: &str) -> usize {
 fn hunks<'a, 'c>(old: &str, changes: &'c [Change<'a>]) -> Vec<Hunk<'a, 'c>> {
     let mut hunks: Vec<Hunk<'_, '_>> = Vec::new();
     let mut first = 0;
+    // Where the line ends that the last change ended in.
+    let mut line = 0;
     for (index, change) in changes.iter().enumerate() {
-        let bytes = around(old, change);
+        // A line may have any length and any number of changes; it is looked through once.
+        if change.old.end < line
+            && let Some(last) = hunks.last_mut()
+        {
+            last.changes = changes.get(first..=index).unwrap_or_default();
+            continue;
+        }
+        let bytes;
+        (bytes, line) = around(old, change);
         match hunks.last_mut() {
             Some(last) if bytes.start <= last.bytes.end => {
                 last.bytes.end = bytes.end.max(last.bytes.end);
@@ -114,8 +127,8 @@ impl Hunk<'_, '_> {
     }
 }
 
-/// The whole lines of a change, with context before and after.
-fn around(old: &str, change: &Change<'_>) -> Range<usize> {
+/// The whole lines of a change, with context before and after; and where they end without it.
+fn around(old: &str, change: &Change<'_>) -> (Range<usize>, usize) {
     let bytes = old.as_bytes();
     let mut start = line_start(bytes, change.old.start);
     let mut end = change.old.end;
@@ -124,14 +137,16 @@ fn around(old: &str, change: &Change<'_>) -> Range<usize> {
         Some(last) => *last == b'\n',
         None => start == change.old.start,
     };
-    if line_start(bytes, end) != end || !new_ends_line {
+    let ends_line = end == 0 || bytes.get(end - 1) == Some(&b'\n');
+    if !ends_line || !new_ends_line {
         end = line_end(bytes, end);
     }
+    let own_end = end;
     for _ in 0..CONTEXT {
         start = line_start(bytes, start.saturating_sub(1));
         end = line_end(bytes, end);
     }
-    start..end
+    (start..end, own_end)
 }
 
 fn line_start(bytes: &[u8], at: usize) -> usize {
@@ -183,6 +198,8 @@ fn write_hunk(diff: &mut Diff, old: (&str, usize), new: (&str, usize), max_bytes
         header(new.1, new_lines.len())
     );
     let mut hidden = 0;
+    // Of the lines that are not the same.
+    let (mut removed, mut added) = (String::new(), String::new());
     for op in ops {
         let (tag, old_range, new_range) = op.as_tag_tuple();
         if tag == similar::DiffTag::Equal {
@@ -192,8 +209,26 @@ fn write_hunk(diff: &mut Diff, old: (&str, usize), new: (&str, usize), max_bytes
         if diff.first_changed_line == 0 {
             diff.first_changed_line = new.1 + new_range.start + 1;
         }
+        removed.extend(
+            old_lines
+                .get(old_range.clone())
+                .into_iter()
+                .flatten()
+                .copied(),
+        );
+        added.extend(
+            new_lines
+                .get(new_range.clone())
+                .into_iter()
+                .flatten()
+                .copied(),
+        );
         hidden += write_lines(out, '-', &old_lines, old_range, max_bytes);
         hidden += write_lines(out, '+', &new_lines, new_range, max_bytes);
+    }
+    let endings = [removed, added].map(|text| LineEndings::of(text.as_bytes()));
+    if endings[0] != endings[1] && !endings.contains(&LineEndings::None) {
+        diff.endings_change = true;
     }
     if hidden > 0 {
         let lines = if hidden == 1 { "line is" } else { "lines are" };
@@ -285,6 +320,36 @@ mod tests {
         let last = diff.text.lines().last().expect("a line");
         assert_eq!(last, "[1496 more lines are not shown.]");
         assert!(diff.text.len() < 100, "{}", diff.text);
+    }
+
+    /// Line endings are not shown, so a change of them is told.
+    #[test]
+    fn a_change_of_line_endings_is_told() {
+        for (old, change, new, told) in [
+            ("a\r\nb\r\n", 0..2, "a", true),
+            ("a\nb\n", 0..1, "a\r", true),
+            ("a\r\nb\r\n", 0..1, "x", false),
+            ("a\r\nb", 0..4, "x", false),
+        ] {
+            let diff = unified(old, &[Change { old: change, new }], 1_000);
+            assert_eq!(diff.endings_change, told, "{old:?}: {}", diff.text);
+        }
+    }
+
+    /// Each change is not looked for in the whole of a line that has very many.
+    #[test]
+    fn many_changes_in_one_long_line() {
+        let old = "ab".repeat(200_000);
+        let changes: Vec<Change<'_>> = (0..200_000)
+            .map(|at| Change {
+                old: at * 2..at * 2 + 1,
+                new: "x",
+            })
+            .collect();
+        let started = std::time::Instant::now();
+        let diff = unified(&old, &changes, 1_000);
+        assert!(diff.text.contains("\n+xbxb"), "{}", diff.text);
+        assert!(started.elapsed() < std::time::Duration::from_secs(10));
     }
 
     #[test]

@@ -15,7 +15,8 @@ use crate::diff::{self, Change};
 use crate::error::Error;
 use crate::file_lock;
 use crate::files::OpenFile;
-use crate::matching::{Haystack, Located, MAX_COUNT, Missed, TOLERANT_BYTES};
+use crate::invisible;
+use crate::matching::{Haystack, Located, MAX_COUNT, MAX_PLACES, Missed, TOLERANT_BYTES};
 use crate::names;
 use crate::nearest;
 use crate::place::Place;
@@ -141,6 +142,13 @@ impl<'a> Plan<'a> {
                     title(index)
                 ));
             }
+            if all.len() + located.len() > MAX_PLACES {
+                return Err(format!(
+                    "{}: more than {MAX_PLACES} places would be replaced, which is too many for one \
+                     call. Use `bash` with sed or another stream editor.",
+                    title(index)
+                ));
+            }
             all.extend(located.into_iter().map(|located| (index, located)));
         }
         all.sort_by_key(|(_, located)| (located.span.start, located.span.end));
@@ -218,9 +226,13 @@ impl<'a> Plan<'a> {
             })
             .collect();
         let diff = diff::unified(self.text, &changes, max_diff_bytes);
+        let mut notes = self.notes;
+        if diff.endings_change {
+            notes.push("Line endings change, which the diff does not show.".to_owned());
+        }
         EditReport {
             replacements: self.places.len(),
-            notes: self.notes,
+            notes,
             diff: diff.text,
             first_changed_line: diff.first_changed_line,
         }
@@ -300,9 +312,9 @@ fn edit_locked(
     let limits = workspace.limits();
     let OpenFile { info, content } = open_regular(workspace, place)?;
     let io = |source| Error::io("edit", &place.shown, source);
-    let failed = |reason| Error::Edit {
+    let failed = |reason: String| Error::Edit {
         path: place.shown.clone(),
-        reason,
+        reason: without_tags(&reason),
     };
     if info.size > limits.edit_file_bytes {
         return Err(Error::TooLarge {
@@ -363,6 +375,15 @@ fn edit_locked(
         real: place.real.clone(),
         report: plan.report(limits.diff_bytes),
     })
+}
+
+/// What shows lines of the file, without characters that nobody sees.
+fn without_tags(text: &str) -> String {
+    let (shown, notice) = invisible::shown(text, Some("the file"), None);
+    match notice {
+        None => shown.into_owned(),
+        Some(notice) => format!("{}\n[{notice}]", shown.trim_end_matches('\n')),
+    }
 }
 
 /// The edits as they fit this file: no byte order mark where the text does not show it, and nothing
@@ -441,6 +462,7 @@ impl Tool for EditTool {
         }
         text.push('\n');
         text.push_str(&report.diff);
+        let text = without_tags(&text);
         Ok(ToolOutput::text(text).with_details(json!({
             "path": names::shown_path(&real),
             "replacements": report.replacements,

@@ -202,7 +202,8 @@ pub struct Entry {
 
 /// A walk over everything below a folder.
 ///
-/// `.git` is left out. Symlinks are visited and not followed. What cannot be read is left out.
+/// `.git` is left out. Symlinks are visited and not followed. What cannot be read is left out, and
+/// counted.
 #[derive(Clone, Copy, Debug)]
 pub struct Walk<'a> {
     /// The folder, by its real path. It is not visited itself.
@@ -246,4 +247,6 @@ pub struct WalkEnd {
     pub visited: usize,
     /// [`Walk::max_entries`] ended it.
     pub bounded: bool,
+    /// How many folders could not be read.
+    pub unread: usize,
 }

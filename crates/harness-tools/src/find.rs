@@ -91,7 +91,7 @@ pub fn find_paths(
         && let Some(path) = tree.left_out(is_match, &|_| false)
     {
         notices.push(format!(
-            "Ignored files were left out; `{}` matches. Name its folder in `path` to search there.",
+            "What is ignored (.gitignore, .ignore) was left out: `{}` matches, and perhaps more.",
             workspace.show(&path)
         ));
     }

@@ -13,9 +13,11 @@ use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{
-    Access, AtFlags, CWD, Dir, FileType, Mode, OFlags, accessat, mkdirat, openat, statat,
+    Access, AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, accessat, flock, mkdirat,
+    openat, statat,
 };
 use rustix::io::Errno;
 
@@ -31,6 +33,11 @@ const READ: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::NONBLOCK)
     .union(OFlags::CLOEXEC);
+
+/// How often, and how far apart, it is asked whether a file that somebody holds is free. It is held
+/// for the time of two or three system calls; what is held longer is held for another reason.
+const HOLD_TRIES: usize = 200;
+const HOLD_PAUSE: Duration = Duration::from_millis(5);
 
 /// An open folder.
 #[derive(Debug)]
@@ -97,6 +104,21 @@ impl Folder {
             Err(Errno::NOENT) => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Holds the file with this name against other processes that ask for it like this; `None` if it
+    /// cannot be held, or somebody else holds it for long. Whoever waited must look again at what has
+    /// the name.
+    pub(crate) fn hold(&self, name: &OsStr) -> Option<OwnedFd> {
+        let file = openat(&self.0, name, READ, Mode::empty()).ok()?;
+        for _ in 0..HOLD_TRIES {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Some(file),
+                Err(Errno::WOULDBLOCK | Errno::INTR) => std::thread::sleep(HOLD_PAUSE),
+                Err(_) => return None,
+            }
+        }
+        None
     }
 
     /// An error if the file with this name may not be written.

@@ -45,6 +45,11 @@ impl Glob {
         if pattern.is_empty() {
             return Err(Error::Argument("The glob is empty.".to_owned()));
         }
+        if pattern.split('/').any(|part| part == "..") {
+            return Err(Error::Argument(
+                "The glob leaves the folder with `..`. Name the other folder in `path`.".to_owned(),
+            ));
+        }
         let matcher = GlobBuilder::new(pattern)
             .literal_separator(true)
             .backslash_escape(true)

@@ -117,8 +117,7 @@ pub fn search_files(
             && let Some(path) = tree.left_out(wanted, &|path| seen.contains(path))
         {
             notices.push(format!(
-                "Ignored files were left out, such as `{}`. Name a file or folder in `path` to \
-                 search there.",
+                "Ignored files were left out, such as `{}`. Name one in `path` to search it.",
                 workspace.show(&path)
             ));
         }
@@ -137,22 +136,67 @@ fn matcher(args: &GrepArgs) -> Result<RegexMatcher, Error> {
         return Err(Error::Argument("`pattern` is empty.".to_owned()));
     }
     let literal = args.literal.unwrap_or(false);
-    RegexMatcherBuilder::new()
+    let invalid = |error: grep_regex::Error| {
+        let hint = if args.pattern.contains('\n') || args.pattern.contains("\\n") {
+            ". Lines are searched one by one: look for a part of one line, and set `context`."
+        } else if literal {
+            ""
+        } else {
+            ". To search for plain text, set `literal`."
+        };
+        Error::Argument(format!("`pattern` is invalid: {error}{hint}"))
+    };
+    let mut builder = RegexMatcherBuilder::new();
+    builder
         .case_insensitive(args.ignore_case.unwrap_or(false))
         .fixed_strings(literal)
         .multi_line(true)
         .crlf(true)
         .size_limit(PATTERN_BYTES)
-        .dfa_size_limit(PATTERN_BYTES)
-        .build(&args.pattern)
-        .map_err(|error| {
-            let hint = if literal {
-                ""
-            } else {
-                ". To search for plain text, set `literal`."
-            };
-            Error::Argument(format!("`pattern` is invalid: {error}{hint}"))
-        })
+        .dfa_size_limit(PATTERN_BYTES);
+    let built = builder.build(&args.pattern);
+    let built = match with_ends_of_lines(&args.pattern) {
+        Some(pattern) if built.is_ok() && !literal => builder.build(&pattern),
+        _ => built,
+    };
+    built.map_err(invalid)
+}
+
+/// The pattern with `^` for `\A` and `$` for `\z`, and without `(?-m)`, if it has such: a line is a
+/// text of its own, and where it begins and ends the searcher does not tell the pattern otherwise.
+fn with_ends_of_lines(pattern: &str) -> Option<String> {
+    let mut out = String::with_capacity(pattern.len());
+    let mut rest = pattern;
+    while let Some(at) = rest.find(['\\', '(']) {
+        let (before, from) = rest.split_at(at);
+        out.push_str(before);
+        let flags = from.strip_prefix("(?").and_then(|from| {
+            let flags = from.split([')', ':']).next()?;
+            let (on, off) = flags.split_once('-')?;
+            let known = |flag: char| flag.is_ascii_alphabetic();
+            (on.chars().all(known) && off.contains('m')).then_some((flags, on, off))
+        });
+        if let Some((flags, on, off)) = flags {
+            let off = off.replace('m', "");
+            let dash = if off.is_empty() { "" } else { "-" };
+            let _ = write!(out, "(?{on}m{dash}{off}");
+            rest = from.get(2 + flags.len()..).unwrap_or_default();
+        } else if let Some(after) = from.strip_prefix(r"\A") {
+            out.push('^');
+            rest = after;
+        } else if let Some(after) = from.strip_prefix(r"\z") {
+            out.push('$');
+            rest = after;
+        } else {
+            // With a backslash goes what it escapes.
+            let escaped = from.chars().nth(1).filter(|_| from.starts_with('\\'));
+            let (this, after) = from.split_at(1 + escaped.map_or(0, char::len_utf8));
+            out.push_str(this);
+            rest = after;
+        }
+    }
+    out.push_str(rest);
+    (out != pattern).then_some(out)
 }
 
 fn lay_out(

@@ -148,8 +148,11 @@ impl LineWindow {
             let cut = cut_character(&self.kept);
             self.kept.truncate(self.kept.len() - cut);
         }
-        let text = String::from_utf8(self.kept)
-            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        let mut is_utf8 = true;
+        let text = String::from_utf8(self.kept).unwrap_or_else(|error| {
+            is_utf8 = false;
+            String::from_utf8_lossy(error.as_bytes()).into_owned()
+        });
         let shown = self.first..self.first + self.kept_lines.max(u64::from(full.is_some()));
         Window {
             text,
@@ -157,6 +160,7 @@ impl LineWindow {
             total: whole.then_some(lines_so_far),
             full,
             cut_line_bytes,
+            is_utf8,
         }
     }
 }
@@ -187,6 +191,8 @@ pub(crate) struct Window {
     pub(crate) full: Option<Full>,
     /// If the first line alone is too long and was cut: how many bytes it has, as far as was read.
     pub(crate) cut_line_bytes: Option<u64>,
+    /// The lines were UTF-8. If not, U+FFFD made the text longer than the limit allows.
+    pub(crate) is_utf8: bool,
 }
 
 #[cfg(test)]

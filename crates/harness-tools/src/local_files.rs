@@ -106,8 +106,13 @@ impl Files for LocalFiles {
         if replacement.stop.is_stopped() {
             return Err(ReplaceError::Stopped);
         }
+        // From the last look to the last step, so that no other process of ours comes in between: one
+        // that waited finds another file under the name.
+        let held = old.as_ref().and_then(|_| folder.hold(name));
         expected(&folder)?;
-        match new.publish(name, old.is_some()) {
+        let published = new.publish(name, old.is_some());
+        drop(held);
+        match published {
             Ok(metadata) => Ok(FileInfo::of(&metadata)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 Err(ReplaceError::Changed)
@@ -130,6 +135,7 @@ impl Files for LocalFiles {
             visitor,
             visited: AtomicUsize::new(0),
             bounded: AtomicBool::new(false),
+            unread: AtomicUsize::new(0),
         };
         let mut builder = builder(walk);
         if walk.sorted {
@@ -163,6 +169,7 @@ impl Files for LocalFiles {
         WalkEnd {
             visited: visits.visited.into_inner().min(walk.max_entries),
             bounded: visits.bounded.into_inner(),
+            unread: visits.unread.into_inner(),
         }
     }
 
@@ -188,6 +195,7 @@ struct Visits<'a> {
     visitor: &'a (dyn Fn(&WalkEntry<'_>) -> Next + Sync),
     visited: AtomicUsize,
     bounded: AtomicBool,
+    unread: AtomicUsize,
 }
 
 impl Visits<'_> {
@@ -196,6 +204,7 @@ impl Visits<'_> {
             return Next::Stop;
         }
         let Ok(entry) = entry else {
+            self.unread.fetch_add(1, Ordering::Relaxed);
             return Next::On;
         };
         let Some(kind) = entry.file_type().filter(|_| entry.depth() > 0) else {

@@ -11,7 +11,7 @@
 //!
 //! On rungs 2 to 5, the parts that the old and the new text share keep the bytes of the file.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::ops::Range;
 
 use memchr::memmem;
@@ -21,10 +21,13 @@ use crate::splice::{Splice, with_newline};
 use crate::text_file::LineEndings;
 
 /// The largest text in which anything is overlooked: each rung takes as much memory again.
-pub(crate) const TOLERANT_BYTES: usize = 64 * 1024 * 1024;
+pub(crate) const TOLERANT_BYTES: usize = 16 * 1024 * 1024;
 
 /// How many occurrences are counted before counting ends.
 pub(crate) const MAX_COUNT: usize = 1_000;
+
+/// How many places one call may replace. Each takes some hundred bytes of memory on its way.
+pub(crate) const MAX_PLACES: usize = 1_000_000;
 
 /// Where an edit applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +54,9 @@ pub(crate) enum Missed {
 pub(crate) struct Haystack<'a> {
     text: &'a str,
     endings: LineEndings,
+    /// The place that was asked for last, the end of its line, and how that ends: very many places
+    /// may be in one long line.
+    last_ending: Cell<(usize, usize, &'static str)>,
     views: [OnceCell<Folded<'a>>; 3],
 }
 
@@ -66,6 +72,7 @@ impl<'a> Haystack<'a> {
         Self {
             text,
             endings,
+            last_ending: Cell::new((0, 0, "\n")),
             views: [const { OnceCell::new() }; 3],
         }
     }
@@ -78,12 +85,18 @@ impl<'a> Haystack<'a> {
             LineEndings::Lf => Some("\n"),
             LineEndings::Crlf => Some("\r\n"),
             LineEndings::Mixed => {
+                let (from, to, newline) = self.last_ending.get();
+                if (from..to).contains(&at) {
+                    return Some(newline);
+                }
                 let (before, after) = self.text.split_at_checked(at)?;
-                let ended = match after.find('\n') {
-                    Some(end) => self.text.get(..at + end)?,
-                    None => before.get(..before.rfind('\n')?)?,
+                let (ended, to) = match after.find('\n') {
+                    Some(end) => (self.text.get(..at + end)?, at + end + 1),
+                    None => (before.get(..before.rfind('\n')?)?, self.text.len()),
                 };
-                Some(if ended.ends_with('\r') { "\r\n" } else { "\n" })
+                let newline = if ended.ends_with('\r') { "\r\n" } else { "\n" };
+                self.last_ending.set((at, to, newline));
+                Some(newline)
             }
         }
     }
@@ -191,7 +204,7 @@ impl<'a> Haystack<'a> {
                 text,
                 overlooked: Some("indentation"),
             });
-            if found.len() > MAX_COUNT && !all {
+            if found.len() > if all { MAX_PLACES } else { MAX_COUNT } {
                 break;
             }
         }
@@ -239,7 +252,8 @@ fn places(text: &str, needle: &str, all: bool) -> Vec<usize> {
     }
     let finder = memmem::Finder::new(needle.as_bytes());
     if all {
-        return finder.find_iter(text.as_bytes()).collect();
+        let found = finder.find_iter(text.as_bytes());
+        return found.take(MAX_PLACES + 1).collect();
     }
     let mut found = Vec::new();
     let mut from = 0;

@@ -48,6 +48,9 @@ pub(crate) fn follow(
     let mut info = None;
     while let Some(name) = rest.pop() {
         if name == ".." {
+            if info.is_some_and(|info: FileInfo| !info.is_folder()) {
+                return Err(io::ErrorKind::NotADirectory.into());
+            }
             real.pop();
             missing = missing.saturating_sub(1);
             info = None;

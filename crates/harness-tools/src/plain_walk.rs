@@ -31,6 +31,7 @@ pub(crate) fn walk<F: Files + ?Sized>(
         end: WalkEnd {
             visited: 0,
             bounded: false,
+            unread: 0,
         },
     };
     if walk.ignore_files {
@@ -56,11 +57,11 @@ struct Run<'a, F: ?Sized> {
 impl<F: Files + ?Sized> Run<'_, F> {
     fn folder(&mut self, folder: &Path, depth: usize) -> ControlFlow<()> {
         let mut entries: Vec<Entry> = Vec::new();
-        // What cannot be read is left out.
-        let _ = self.files.list(folder, &mut |entry| {
+        let listed = self.files.list(folder, &mut |entry| {
             entries.push(entry);
             ControlFlow::Continue(())
         });
+        self.end.unread += usize::from(listed.is_err());
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         let outer = self.rules.len();
         if self.walk.ignore_files {

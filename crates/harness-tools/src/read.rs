@@ -1,7 +1,9 @@
 //! `read`: some lines of a file, or a picture.
 
 use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::io::{ErrorKind, Read};
+use std::path::Path;
 
 use harness_core::{Execution, Replay, Tool, ToolContext, ToolError, ToolOutput, async_trait};
 use schemars::JsonSchema;
@@ -14,6 +16,7 @@ use crate::error::Error;
 use crate::files::OpenFile;
 use crate::invisible;
 use crate::lines::{Full, LineWindow, Window};
+use crate::names;
 use crate::picture::{self, Picture};
 use crate::place::Place;
 use crate::seen::SeenFiles;
@@ -85,6 +88,18 @@ fn read_place(
     seen: &SeenFiles,
     stop: &Stop,
 ) -> Result<ReadResult, Error> {
+    read_as(workspace, place, args, seen, stop, None)
+}
+
+/// `known` is the encoding, if the first bytes do not tell it.
+fn read_as(
+    workspace: &Workspace,
+    place: Place,
+    args: &ReadArgs,
+    seen: &SeenFiles,
+    stop: &Stop,
+    known: Option<Encoding>,
+) -> Result<ReadResult, Error> {
     let limits = workspace.limits();
     let OpenFile {
         info,
@@ -123,7 +138,7 @@ fn read_place(
             });
     }
     let (encoding, bom) = match sniff(&first, whole) {
-        Sniffed::Text { encoding, bom } => (encoding, bom),
+        Sniffed::Text { encoding, bom } => (known.unwrap_or(encoding), bom),
         Sniffed::Binary(kind) => return Err(binary(&place, kind, info.size)),
     };
 
@@ -157,11 +172,16 @@ fn read_place(
         source.push(&piece, ended);
     }
     let window = source.window.finish(ended);
+    if !window.is_utf8 {
+        // The first bytes were UTF-8, and these are not.
+        let known = Some(Encoding::BrokenUtf8);
+        return read_as(workspace, place, args, seen, stop, known);
+    }
     if memchr::memchr(0, window.text.as_bytes()).is_some() {
         return Err(binary(&place, None, info.size));
     }
     seen.record(&place.real, info.version);
-    describe(&place, args, window, encoding, info.size).map(ReadResult::Text)
+    describe(&place, args, window, (encoding, bom), info.size).map(ReadResult::Text)
 }
 
 /// Opens what must be a regular file.
@@ -239,7 +259,7 @@ fn describe(
     place: &Place,
     args: &ReadArgs,
     window: Window,
-    encoding: Encoding,
+    (encoding, bom): (Encoding, usize),
     file_bytes: u64,
 ) -> Result<TextRead, Error> {
     let Window {
@@ -248,9 +268,10 @@ fn describe(
         total,
         full,
         cut_line_bytes,
+        ..
     } = window;
     let mut notices = Vec::new();
-    if place.shown != args.path {
+    if place.shown != names::shown(OsStr::new(&args.path)) {
         notices.push(format!(
             "`{}` was taken for `{}`, which looks the same.",
             args.path, place.shown
@@ -277,11 +298,17 @@ fn describe(
             let line = shown.start;
             let cut = text.len();
             let bytes = cut_line_bytes.unwrap_or_default();
+            // Each stands for one invalid byte, or for a few: rather some twice than one not at all.
+            let replaced = match encoding {
+                Encoding::BrokenUtf8 => text.matches('\u{fffd}').count(),
+                _ => 0,
+            };
             notices.push(format!(
-                "Line {line} {of} has {bytes} bytes{}; its first {cut} are shown. For the rest: \
-                 sed -n {line}p FILE | tail -c +{} | head -c {cut}",
+                "Line {line} {of} has {bytes} bytes{}; its first {cut} are shown. For the next ones: \
+                 {} | tail -c +{} | head -c {cut}",
                 if total.is_none() { " or more" } else { "" },
-                cut + 1,
+                line_command(line, &place.real, encoding, bom),
+                cut - 2 * replaced + 1,
             ));
             total.is_none_or(|total| total > line).then_some(line + 1)
         }
@@ -307,6 +334,12 @@ fn describe(
         }
         other => notices.push(format!("The file is {}, shown as UTF-8.", other.name())),
     }
+    if !text.is_empty() && text.trim().is_empty() {
+        // A result that is blank would be told as one that is empty.
+        let lines = shown.end - shown.start;
+        let lines = if lines == 1 { "line is" } else { "lines are" };
+        notices.push(format!("The {lines} blank."));
+    }
     let (text, hidden) = match invisible::shown(&text, Some("the file"), Some(shown.start)) {
         (Cow::Owned(without), notice) => (without, notice),
         (Cow::Borrowed(_), notice) => (text, notice),
@@ -320,6 +353,23 @@ fn describe(
         total_lines: total,
         next_offset,
     })
+}
+
+/// A command that gives a line as it is shown.
+fn line_command(line: u64, real: &Path, encoding: Encoding, bom: usize) -> String {
+    let file = format!("'{}'", real.to_string_lossy().replace('\'', r"'\''"));
+    let from = match encoding {
+        Encoding::Utf8 | Encoding::BrokenUtf8 if bom == 0 => {
+            return format!("sed -n {line}p {file}");
+        }
+        Encoding::Utf8 | Encoding::BrokenUtf8 => {
+            return format!("tail -c +{} {file} | sed -n {line}p", bom + 1);
+        }
+        // With a mark, the mark says which of the two it is, and is left out.
+        Encoding::Utf16Le | Encoding::Utf16Be if bom > 0 => "UTF-16",
+        other => other.name(),
+    };
+    format!("iconv -f {from} -t UTF-8 {file} | sed -n {line}p")
 }
 
 impl TextRead {

@@ -196,8 +196,12 @@ struct State {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Skipped {
     binary: usize,
+    /// The first one that is binary.
+    first_binary: Option<PathKey>,
     failed: usize,
     failure: Option<(PathBuf, String)>,
+    /// The search ended before all files were seen, so how many there were says nothing.
+    cut: bool,
 }
 
 impl Found {
@@ -241,7 +245,13 @@ impl Found {
             return;
         }
         let mut state = self.lock();
-        state.skipped.binary += usize::from(searched.binary);
+        if searched.binary {
+            state.skipped.binary += 1;
+            let first = &mut state.skipped.first_binary;
+            if first.as_ref().is_none_or(|first| first.is_after(path)) {
+                *first = Some(PathKey::new(path));
+            }
+        }
         if let Some(problem) = &searched.problem {
             state.skipped.failed += 1;
             let first = state
@@ -271,10 +281,21 @@ impl Found {
     }
 
     pub(crate) fn finish(self) -> (Vec<(PathBuf, Searched)>, Skipped) {
-        let state = self
+        let mut state = self
             .state
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
+        // Which files after the last one were looked at is chance.
+        if let Some((last, _)) = state.files.last_key_value()
+            && state.matches >= self.enough
+        {
+            let skipped = &mut state.skipped;
+            skipped.cut = true;
+            skipped.first_binary.take_if(|first| *first > *last);
+            skipped
+                .failure
+                .take_if(|(first, _)| PathKey::new(first) > *last);
+        }
         let files = state.files.into_iter();
         let files = files.map(|(path, searched)| (path.into_path(), searched));
         (files.collect(), state.skipped)
@@ -285,6 +306,7 @@ impl Skipped {
     pub(crate) fn describe(&self, notices: &mut Vec<String>) {
         if let Some((path, problem)) = &self.failure {
             let more = match self.failed {
+                _ if self.cut => String::new(),
                 0 | 1 => String::new(),
                 failed => format!(", and {} more", failed - 1),
             };
@@ -293,7 +315,11 @@ impl Skipped {
                 names::shown_path(path)
             ));
         }
-        if self.binary > 0 {
+        if self.cut {
+            if self.first_binary.is_some() {
+                notices.push("Binary files were left out.".to_owned());
+            }
+        } else if self.binary > 0 {
             let files = if self.binary == 1 {
                 "file was"
             } else {

@@ -59,11 +59,13 @@ impl<'a> Tree<'a> {
         enough: impl Fn(&C) -> bool + Sync,
         visit: impl Fn(&C, &WalkEntry<'_>) -> Next + Sync,
     ) -> C {
+        let told = notices.len();
         let collected = self.collect_from(&self.walk, notices, &new, &enough, &visit);
         if let Some(collected) = collected {
             return collected;
         }
         // All is excluded.
+        notices.truncate(told);
         self.whole.store(true, Ordering::Relaxed);
         let walk = self.without_ignore_files();
         self.collect_from(&walk, notices, &new, &enough, &visit)
@@ -93,11 +95,13 @@ impl<'a> Tree<'a> {
             }
         });
         if !end.bounded {
+            tell_unread(end.unread, notices);
             return (end.visited > 0).then_some(first);
         }
         drop(first);
         let all = new();
         let end = self.files.walk(walk, &|entry| visit(&all, entry));
+        tell_unread(end.unread, notices);
         if end.bounded {
             notices.push(format!(
                 "The search ended after {} entries.",
@@ -171,6 +175,13 @@ impl Seen {
     pub(crate) fn contains(&self, path: &Path) -> bool {
         let number = self.hash.hash_one(path.as_os_str());
         lock(&self.paths).contains(&number)
+    }
+}
+
+fn tell_unread(unread: usize, notices: &mut Vec<String>) {
+    if unread > 0 {
+        let folders = if unread == 1 { "folder" } else { "folders" };
+        notices.push(format!("{unread} {folders} could not be read."));
     }
 }
 

@@ -258,7 +258,22 @@ impl Workspace {
         if place.info.is_some() {
             return Ok(place);
         }
-        self.same_look(place, access, act)
+        let found = self.same_look(place, access, act);
+        match found {
+            Err(Error::NotFound { path: shown, .. }) if self.is_link(path) => {
+                Err(Error::WrongKind {
+                    path: shown,
+                    what: "a symlink to something that does not exist",
+                    hint: "",
+                })
+            }
+            found => found,
+        }
+    }
+
+    /// Whether a path is a symlink, as it is given.
+    fn is_link(&self, path: &str) -> bool {
+        self.files().read_link(&self.0.root.join(path)).is_ok()
     }
 
     /// What looks the same as a place where nothing is.

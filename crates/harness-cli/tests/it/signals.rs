@@ -79,6 +79,8 @@ fn loop_04_a_signal_ends_a_command() {
         (Signal::TERM, 143, "SIGTERM"),
         (Signal::HUP, 129, "SIGHUP"),
         (Signal::QUIT, 131, "SIGQUIT"),
+        (Signal::USR1, 138, "SIGUSR1"),
+        (Signal::ALARM, 142, "SIGALRM"),
     ] {
         let mut sleeper = Sleeper::start(&[], "");
         let running = sleeper.running();

@@ -54,7 +54,8 @@ pub fn check_glob(data: &[u8]) {
 /// Whether a pattern uses nothing but what the matcher below knows.
 fn is_plain(pattern: &str) -> bool {
     let begins_apart = pattern.starts_with("./") || pattern.starts_with(FOLDER);
-    !begins_apart && !pattern.contains(['[', ']', '{', '}', '\\', ','])
+    let leaves = pattern.split('/').any(|part| part == "..");
+    !begins_apart && !leaves && !pattern.contains(['[', ']', '{', '}', '\\', ','])
 }
 
 fn means(pattern: &str, path: &[&str], is_folder: bool) -> bool {

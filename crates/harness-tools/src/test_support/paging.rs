@@ -148,6 +148,7 @@ fn check_window(content: &[u8], seed: u8, limits: &Limits) {
             total,
             full,
             cut_line_bytes,
+            ..
         } = window.finish(true);
         (text, shown, total, full, cut_line_bytes)
     };

@@ -1,3 +1,6 @@
+use std::time::{Duration, Instant};
+
+use harness_tools::{Edit, edit_text};
 use serde_json::{Value, json};
 
 use crate::bed::Bed;
@@ -425,4 +428,41 @@ async fn a_large_file_can_be_edited() {
     )
     .await;
     assert!(bed.text("f") == text.replace("needle", "thread"));
+}
+
+/// What an edit shows of a file holds no text that nobody sees.
+#[tokio::test]
+async fn sec_12_an_edit_shows_no_tags() {
+    let bed = Bed::new();
+    bed.put("f", "some wo\u{e0041}rds\nfoo\n");
+    let edit = |old, new| json!({"path": "f", "old_text": old, "new_text": new});
+    let texts = [
+        bed.failed("edit", edit("some words.", "x")).await,
+        bed.done("edit", edit("foo", "bar")).await,
+    ];
+    for text in texts {
+        assert!(!text.contains('\u{e0041}'), "{text:?}");
+        assert!(
+            text.contains("some words\n") && text.contains("1 invisible tag character"),
+            "{text}"
+        );
+    }
+    assert_eq!(bed.text("f"), "some wo\u{e0041}rds\nbar\n");
+}
+
+/// A long line of a file with both line endings is not looked through for each place in it.
+#[test]
+fn many_places_in_one_line() {
+    let edit = Edit {
+        old_text: ",".to_owned(),
+        new_text: ";".to_owned(),
+        replace_all: Some(true),
+    };
+    let text = format!("a\r\n{}\nb\r\n", "x,".repeat(100_000));
+    let started = Instant::now();
+    let edited = edit_text(&text, std::slice::from_ref(&edit), 1_000).expect("edited");
+    assert_eq!(edited.report.replacements, 100_000);
+    assert!(started.elapsed() < Duration::from_secs(20));
+    let error = edit_text(&",".repeat(1_000_001), &[edit], 1_000).expect_err("too many");
+    assert!(error.contains("too many for one call"), "{error}");
 }

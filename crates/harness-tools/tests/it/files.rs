@@ -4,7 +4,10 @@
 use std::sync::{Arc, Mutex};
 
 use harness_tools::test_support::MemoryFiles;
-use harness_tools::{Access, Files, FindArgs, GrepArgs, Next, Stop, Walk, Workspace};
+use harness_tools::{
+    Access, Files, FindArgs, GrepArgs, LocalFiles, Next, ReplaceError, Replacement, Stop, Walk,
+    Workspace,
+};
 use serde_json::{Value, json};
 
 use crate::bed::Bed;
@@ -186,4 +189,35 @@ fn a_walk_stops_at_its_bound_and_when_it_is_told_to() {
         );
         assert!(matches!(found, Err(harness_tools::Error::Stopped)));
     }
+}
+
+/// Who replaces a file holds it meanwhile, so that another process cannot come in between the last look
+/// and the last step.
+#[test]
+fn edit_23_processes_take_turns_too() {
+    let bed = Bed::new();
+    let (real, other) = (bed.put("f", "old"), bed.put("other", "new"));
+    let real = real.canonicalize().expect("there");
+    let files = LocalFiles::new();
+    let expected = files.resolve(&real).expect("there").info;
+    let held = std::fs::File::open(&real).expect("open");
+    held.lock().expect("held");
+    let replaced = std::thread::scope(|scope| {
+        let replaced = scope.spawn(|| {
+            files.replace(&Replacement {
+                real: &real,
+                content: &[b"lost"],
+                expected: expected.map(|info| info.version),
+                stop: &Stop::default(),
+            })
+        });
+        std::fs::rename(&other, &real).expect("renamed");
+        drop(held);
+        replaced.join().expect("no panic")
+    });
+    assert!(
+        matches!(replaced, Err(ReplaceError::Changed)),
+        "{replaced:?}"
+    );
+    assert_eq!(bed.text("f"), "new");
 }

@@ -326,3 +326,61 @@ async fn a_file_that_says_it_is_empty_is_read_all_the_same() {
     file.write_all(b"x").expect("written");
     assert_eq!(bed.done("read", json!({"path": "f"})).await, "x");
 }
+
+/// Blank lines are something else than nothing.
+#[tokio::test]
+async fn blank_lines_are_told() {
+    let bed = Bed::new();
+    bed.put("one", "\n");
+    bed.put("two", " \n\t\n");
+    for (name, expected) in [
+        ("one", "\n\n[The line is blank.]"),
+        ("two", " \n\t\n\n[The lines are blank.]"),
+    ] {
+        assert_eq!(bed.done("read", json!({"path": name})).await, expected);
+    }
+}
+
+/// The command for the rest of a long line gives it, whatever the file begins with.
+#[tokio::test]
+async fn the_command_for_a_long_line_fits_the_encoding() {
+    let bed = Bed::new();
+    let line = "0123456789".repeat(6_000);
+    let wide: Vec<u8> = format!("\u{feff}{line}\nx\n")
+        .encode_utf16()
+        .flat_map(u16::to_be_bytes)
+        .collect();
+    bed.put("marked", format!("\u{feff}{line}\nx\n"));
+    bed.put("wide", wide);
+    bed.put("it's plain", format!("{line}\nx\n"));
+    for name in ["marked", "wide", "it's plain"] {
+        let text = bed.done("read", json!({"path": name})).await;
+        let (shown, notice) = text.split_once("\n\n[").expect("a notice");
+        let command = notice
+            .split("For the next ones: ")
+            .nth(1)
+            .expect("a command");
+        let command = command.split(" Use offset").next().expect("its end");
+        let rest = bed.done("bash", json!({"command": command})).await;
+        let rest = rest.lines().next().expect("a line");
+        assert_eq!(format!("{shown}{rest}"), line, "{name}: {command}");
+    }
+}
+
+/// A file that begins as UTF-8 and is none later: the limit holds for what is shown.
+#[tokio::test]
+async fn read_20_late_invalid_bytes_keep_the_limit() {
+    let bed = Bed::new();
+    let mut content = "a\n".repeat(40_000).into_bytes();
+    content.extend(vec![0xff; 45_000]);
+    bed.put("f", content);
+    let text = bed
+        .done("read", json!({"path": "f", "offset": 40_001}))
+        .await;
+    assert!(text.len() < 52_000, "{} bytes", text.len());
+    assert!(
+        text.contains("Not all of it is UTF-8"),
+        "{}",
+        &text[51_000..]
+    );
+}

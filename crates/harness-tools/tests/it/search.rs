@@ -1,3 +1,10 @@
+use std::io;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use harness_tools::test_support::MemoryFiles;
+use harness_tools::{Entry, FileInfo, Files, OpenFile, ReplaceError, Replacement, Resolved};
 use serde_json::json;
 
 use crate::bed::Bed;
@@ -278,4 +285,107 @@ async fn the_first_results_are_the_same_each_time() {
             paths
         );
     }
+}
+
+/// Each line is a text of its own, whatever the file's line endings are.
+#[tokio::test]
+async fn the_ends_of_a_text_are_those_of_a_line() {
+    let bed = Bed::new();
+    bed.put("f", "x\nneedle\nneedle y\nx needle\r\nneedle");
+    for (pattern, expected) in [
+        (r"needle\z", "f:2: needle\nf:4: x needle\nf:5: needle"),
+        (r"\Aneedle", "f:2: needle\nf:3: needle y\nf:5: needle"),
+        (r"\Aneedle\z", "f:2: needle\nf:5: needle"),
+        ("(?-m)^needle$", "f:2: needle\nf:5: needle"),
+        ("(?s-mU:^needle$)", "f:2: needle\nf:5: needle"),
+        (r"(?x) ^ needle \z", "f:2: needle\nf:5: needle"),
+        (r"\\A|\\z", "No matches."),
+    ] {
+        let text = bed.done("grep", json!({"pattern": pattern})).await;
+        assert_eq!(text, expected, "{pattern}");
+    }
+}
+
+/// What is behind the last match that is shown was looked at or not, as it came.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_left_out_is_told_the_same_each_time() {
+    for (name, told) in [("a", "\n[Binary files were left out.]"), ("z", "")] {
+        let bed = Bed::new();
+        for n in 0..400 {
+            bed.put(&format!("m/{n:03}"), "x\n");
+            bed.put(&format!("{name}/{n:03}"), b"MARK\0");
+        }
+        bed.put("m/399", "MARK\n".repeat(3));
+        let expected = format!(
+            "m/399:1: MARK\nm/399:2: MARK\n[The first 2 matches are shown; there are more.]{told}"
+        );
+        for _ in 0..5 {
+            let text = bed
+                .done("grep", json!({"pattern": "MARK", "limit": 2}))
+                .await;
+            assert_eq!(text, expected);
+        }
+    }
+}
+
+/// A source of files with a folder that nobody may list.
+#[derive(Debug)]
+struct Closed(MemoryFiles);
+
+impl Files for Closed {
+    fn resolve(&self, path: &Path) -> io::Result<Resolved> {
+        self.0.resolve(path)
+    }
+
+    fn open(&self, real: &Path) -> io::Result<OpenFile> {
+        self.0.open(real)
+    }
+
+    fn replace(&self, replacement: &Replacement<'_>) -> Result<FileInfo, ReplaceError> {
+        self.0.replace(replacement)
+    }
+
+    fn list(&self, real: &Path, visit: &mut dyn FnMut(Entry) -> ControlFlow<()>) -> io::Result<()> {
+        if real.ends_with("closed") {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        self.0.list(real, visit)
+    }
+
+    fn read_link(&self, path: &Path) -> io::Result<PathBuf> {
+        self.0.read_link(path)
+    }
+}
+
+#[tokio::test]
+async fn folders_that_cannot_be_read_are_told() {
+    let bed = Bed::with(|workspace| {
+        let files = MemoryFiles::new();
+        files.put(workspace.root().join("closed/a"), "MARK\n");
+        files.put(workspace.root().join("open/b"), "MARK\n");
+        workspace.with_files(Arc::new(Closed(files)))
+    });
+    let told = "\n[1 folder could not be read.]";
+    let text = bed.done("grep", json!({"pattern": "MARK"})).await;
+    assert_eq!(text, format!("open/b:1: MARK{told}"));
+    let text = bed.done("find", json!({"pattern": "*"})).await;
+    assert_eq!(text, format!("closed/\nopen/\nopen/b{told}"));
+    let text = bed
+        .done("find", json!({"pattern": "*", "path": "closed"}))
+        .await;
+    assert_eq!(text, format!("No path matches.{told}"));
+}
+
+#[tokio::test]
+async fn what_a_pattern_cannot_be() {
+    let bed = Bed::new();
+    bed.put("f", "a\nb\n");
+    for literal in [false, true] {
+        let text = bed
+            .failed("grep", json!({"pattern": "a\nb", "literal": literal}))
+            .await;
+        assert!(text.contains("Lines are searched one by one"), "{text}");
+    }
+    let text = bed.failed("find", json!({"pattern": "../*"})).await;
+    assert!(text.contains("Name the other folder in `path`"), "{text}");
 }
