@@ -6,7 +6,7 @@ use std::ops::Range;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use crate::text_file::LineEndings;
-use crate::truncate::head;
+use crate::truncate::{around as around_change, head};
 
 /// Lines shown before and after a change.
 const CONTEXT: usize = 3;
@@ -203,28 +203,19 @@ fn write_hunk(diff: &mut Diff, old: (&str, usize), new: (&str, usize), max_bytes
     for op in ops {
         let (tag, old_range, new_range) = op.as_tag_tuple();
         if tag == similar::DiffTag::Equal {
-            hidden += write_lines(out, ' ', &old_lines, old_range, max_bytes);
+            let lines = old_lines.get(old_range).unwrap_or_default();
+            hidden += write_lines(out, ' ', lines, &[], max_bytes);
             continue;
         }
         if diff.first_changed_line == 0 {
             diff.first_changed_line = new.1 + new_range.start + 1;
         }
-        removed.extend(
-            old_lines
-                .get(old_range.clone())
-                .into_iter()
-                .flatten()
-                .copied(),
-        );
-        added.extend(
-            new_lines
-                .get(new_range.clone())
-                .into_iter()
-                .flatten()
-                .copied(),
-        );
-        hidden += write_lines(out, '-', &old_lines, old_range, max_bytes);
-        hidden += write_lines(out, '+', &new_lines, new_range, max_bytes);
+        let before = old_lines.get(old_range).unwrap_or_default();
+        let after = new_lines.get(new_range).unwrap_or_default();
+        removed.extend(before.iter().copied());
+        added.extend(after.iter().copied());
+        hidden += write_lines(out, '-', before, after, max_bytes);
+        hidden += write_lines(out, '+', after, before, max_bytes);
     }
     let endings = [removed, added].map(|text| LineEndings::of(text.as_bytes()));
     if endings[0] != endings[1] && !endings.contains(&LineEndings::None) {
@@ -236,29 +227,35 @@ fn write_hunk(diff: &mut Diff, old: (&str, usize), new: (&str, usize), max_bytes
     }
 }
 
-/// Writes lines while there is room, and gives the number of those that were left out.
-fn write_lines(
-    out: &mut String,
-    mark: char,
-    lines: &[&str],
-    range: Range<usize>,
-    max: usize,
-) -> usize {
-    let count = range.len();
-    for (index, line) in lines.iter().skip(range.start).take(count).enumerate() {
+/// Writes lines while there is room, and gives the number of those that were left out. Of a long line,
+/// the part is shown where it begins to differ from the one of `others` in its place.
+fn write_lines(out: &mut String, mark: char, lines: &[&str], others: &[&str], max: usize) -> usize {
+    for (index, line) in lines.iter().enumerate() {
         if out.len() >= max {
-            return count - index;
+            return lines.len() - index;
         }
         let body = line.strip_suffix('\n').unwrap_or(line);
         let body = body.strip_suffix('\r').unwrap_or(body);
-        let shown = head(body, LINE_BYTES);
-        let cut = if shown.len() < body.len() { "…" } else { "" };
-        let _ = writeln!(out, "{mark}{shown}{cut}");
+        let same = others
+            .get(index)
+            .map_or(0, |other| same_beginning(body, other));
+        if same > LINE_BYTES / 2 {
+            let _ = writeln!(out, "{mark}{}", around_change(body, same, LINE_BYTES));
+        } else {
+            let shown = head(body, LINE_BYTES);
+            let cut = if shown.len() < body.len() { "…" } else { "" };
+            let _ = writeln!(out, "{mark}{shown}{cut}");
+        }
         if !line.ends_with('\n') {
             out.push_str("\\ No newline at end of file\n");
         }
     }
     0
+}
+
+/// How many bytes two texts begin with alike.
+fn same_beginning(a: &str, b: &str) -> usize {
+    a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count()
 }
 
 #[cfg(test)]
@@ -350,6 +347,32 @@ mod tests {
         let diff = unified(&old, &changes, 1_000);
         assert!(diff.text.contains("\n+xbxb"), "{}", diff.text);
         assert!(started.elapsed() < std::time::Duration::from_secs(10));
+    }
+
+    #[test]
+    fn a_change_far_into_a_line_is_seen() {
+        let old = format!("{}old{}\n", "x".repeat(3_000), "y".repeat(3_000));
+        let at = 3_000..3_003;
+        let diff = unified(
+            &old,
+            &[Change {
+                old: at,
+                new: "new",
+            }],
+            10_000,
+        );
+        let lines: Vec<&str> = diff.text.lines().collect();
+        assert!(
+            lines[1].starts_with("-…x") && lines[1].contains("xoldy"),
+            "{}",
+            diff.text
+        );
+        assert!(
+            lines[2].starts_with("+…x") && lines[2].contains("xnewy"),
+            "{}",
+            diff.text
+        );
+        assert!(diff.text.len() < 1_300);
     }
 
     #[test]

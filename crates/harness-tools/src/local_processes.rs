@@ -85,7 +85,10 @@ impl LocalProcess {
         let marker = marker();
         command.env(&marker, "1");
         // Without the file only the folder is forgotten; that is no reason to run nothing.
-        let mut startup = StartupFile::create(&spec.shell.output_folder).ok();
+        let folders = [&spec.shell.output_folder, Path::new("/tmp")];
+        let mut startup = folders
+            .into_iter()
+            .find_map(|folder| StartupFile::create(folder).ok());
         let text = prepare(&mut startup, &program, spec, &mut command);
         command.arg("-c").arg(text);
         process::own_session(&mut command);
