@@ -127,7 +127,7 @@ impl Screen {
         let cursor = self.cursor_in_cells();
         let Some(cells) = &mut self.cells else { return };
         match (last, number.unwrap_or(0)) {
-            ('C', _) => self.cursor = (cursor + steps).min(cells.len()),
+            ('C', _) => self.cursor = cursor.saturating_add(steps).min(cells.len()),
             ('D', _) => self.cursor = cursor.saturating_sub(steps),
             ('G', _) => self.cursor = (steps - 1).min(cells.len()),
             ('K' | 'J', 0) => cells.truncate(cursor),
@@ -295,6 +295,8 @@ mod tests {
             ("50%\r", "50%"),
             ("ab\u{8}c\n", "ac\n"),
             ("abc\u{1b}[2Dx\n", "axc\n"),
+            ("ab\r\u{1b}[18446744073709551615Cc\n", "abc\n"),
+            ("ab\u{1b}[18446744073709551615Dc\n", "cb\n"),
             ("a\0b\u{7}c\u{7f}\n", "abc\n"),
             ("\u{1b}(Bx\u{1b}=y\n", "xy\n"),
             ("\u{1b}]0;never ended\nnext\n", "\nnext\n"),
