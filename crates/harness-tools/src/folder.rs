@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use rustix::fs::{
     Access, AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, accessat, flock, mkdirat,
-    openat, statat,
+    openat, statat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -54,7 +54,7 @@ impl Folder {
         if let Some(opened) = without_links(real, flags) {
             return opened.map(Self).map_err(io::Error::from);
         }
-        let folder = Self::walk(real, false)?;
+        let folder = Self::walk(real, &mut None)?;
         if flags.contains(HANDLE) && HANDLE == OFlags::PATH {
             return Ok(folder);
         }
@@ -62,30 +62,37 @@ impl Folder {
     }
 
     /// The same, and makes what is missing.
-    pub(crate) fn open_or_create(real: &Path) -> io::Result<Self> {
-        match Self::open(real) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::walk(real, true),
-            other => other,
-        }
+    pub(crate) fn open_or_create(real: &Path) -> io::Result<(Self, MadeFolders)> {
+        let mut made = Some(MadeFolders::default());
+        let folder = match Self::open(real) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::walk(real, &mut made)?,
+            other => other?,
+        };
+        Ok((folder, made.unwrap_or_default()))
     }
 
-    /// Step by step.
-    fn walk(real: &Path, create: bool) -> io::Result<Self> {
+    /// Step by step. With `made`, what is missing is made, and noted there.
+    fn walk(real: &Path, made: &mut Option<MadeFolders>) -> io::Result<Self> {
         let flags = HANDLE | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut at = openat(CWD, "/", flags, Mode::empty())?;
         for component in real.components() {
             let Component::Normal(name) = component else {
                 continue;
             };
-            at = match openat(&at, name, flags, Mode::empty()) {
-                Err(Errno::NOENT) if create => {
-                    match mkdirat(&at, name, Mode::from_raw_mode(0o777)) {
-                        Ok(()) | Err(Errno::EXIST) => {}
+            at = match (openat(&at, name, flags, Mode::empty()), made.as_mut()) {
+                (Err(Errno::NOENT), Some(made)) => {
+                    let new = match mkdirat(&at, name, Mode::from_raw_mode(0o777)) {
+                        Ok(()) => true,
+                        Err(Errno::EXIST) => false,
                         Err(error) => return Err(error.into()),
+                    };
+                    let below = openat(&at, name, flags, Mode::empty())?;
+                    if new {
+                        made.0.push((at, name.to_owned()));
                     }
-                    openat(&at, name, flags, Mode::empty())?
+                    below
                 }
-                other => other?,
+                (other, _) => other?,
             };
         }
         Ok(Self(at))
@@ -127,6 +134,26 @@ impl Folder {
     }
 }
 
+/// Folders that were made on the way to a file, each with the one that it is in. Dropped before they are
+/// to stay, they are removed again if nothing is in them.
+#[derive(Debug, Default)]
+pub(crate) struct MadeFolders(Vec<(OwnedFd, OsString)>);
+
+impl MadeFolders {
+    /// They are to stay.
+    pub(crate) fn keep(mut self) {
+        self.0.clear();
+    }
+}
+
+impl Drop for MadeFolders {
+    fn drop(&mut self) {
+        for (folder, name) in self.0.drain(..).rev() {
+            let _ = unlinkat(folder, name, AtFlags::REMOVEDIR);
+        }
+    }
+}
+
 /// Opens a file by its real path for reading, without waiting for the other end of a pipe.
 pub(crate) fn open_file(real: &Path) -> io::Result<File> {
     if let Some(opened) = without_links(real, READ) {
@@ -135,7 +162,7 @@ pub(crate) fn open_file(real: &Path) -> io::Result<File> {
     let (Some(parent), Some(name)) = (real.parent(), real.file_name()) else {
         return Err(io::ErrorKind::IsADirectory.into());
     };
-    let folder = Folder::walk(parent, false)?;
+    let folder = Folder::walk(parent, &mut None)?;
     Ok(File::from(openat(&folder.0, name, READ, Mode::empty())?))
 }
 

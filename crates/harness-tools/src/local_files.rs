@@ -19,7 +19,7 @@ use crate::files::{
     Entry, FileInfo, FileKind, Files, Next, OpenFile, ReplaceError, Replacement, Resolved, Walk,
     WalkEnd, WalkEntry,
 };
-use crate::folder::{self, Folder};
+use crate::folder::{self, Folder, MadeFolders};
 use crate::place;
 
 /// As many threads as pay for reading folders.
@@ -84,8 +84,8 @@ impl Files for LocalFiles {
         let (Some(parent), Some(name)) = (real.parent(), real.file_name()) else {
             return Err(io::Error::from(io::ErrorKind::IsADirectory).into());
         };
-        let folder = match replacement.expected {
-            Some(_) => Folder::open(parent)?,
+        let (folder, made) = match replacement.expected {
+            Some(_) => (Folder::open(parent)?, MadeFolders::default()),
             None => Folder::open_or_create(parent)?,
         };
         let expected = |folder: &Folder| {
@@ -113,7 +113,10 @@ impl Files for LocalFiles {
         let published = new.publish(name, old.is_some());
         drop(held);
         match published {
-            Ok(metadata) => Ok(FileInfo::of(&metadata)),
+            Ok(metadata) => {
+                made.keep();
+                Ok(FileInfo::of(&metadata))
+            }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 Err(ReplaceError::Changed)
             }

@@ -44,33 +44,37 @@ fn write_03_a_disk_that_is_full_keeps_the_old_file() {
     let bed = Bed::new();
     let old = "settings = 1\n";
     bed.write("f", old);
-    let arguments = json!({"path": "f", "content": "x".repeat(100_000)}).to_string();
     let program = env!("CARGO_BIN_EXE_harness");
     let script = format!("ulimit -f 64; exec '{program}' tools call write -");
-    let ended = bed
-        .harness(&[])
-        .stdin(arguments)
-        .spawn_with(|command| {
-            let mut limited = std::process::Command::new("/bin/sh");
-            limited
-                .args(["-c", &script])
-                .env_clear()
-                .current_dir(bed.work());
-            for (name, value) in command.get_envs() {
-                limited.env(name, value.unwrap_or_default());
-            }
-            limited
-                .stdin(std::process::Stdio::piped())
-                .stdout(std::process::Stdio::piped())
-                .stderr(std::process::Stdio::piped());
-            *command = limited;
-        })
-        .end()
-        .exits(1);
-    assert!(ended.stdout.contains("Cannot write `f`"), "{ended:#?}");
-    assert_eq!(bed.read("f"), old);
-    let names: Vec<_> = fs::read_dir(bed.work()).unwrap().flatten().collect();
-    assert_eq!(names.len(), 1, "{names:?}");
+    for path in ["f", "new/folder/f"] {
+        let arguments = json!({"path": path, "content": "x".repeat(100_000)}).to_string();
+        let ended = bed
+            .harness(&[])
+            .stdin(arguments)
+            .spawn_with(|command| {
+                let mut limited = std::process::Command::new("/bin/sh");
+                limited
+                    .args(["-c", &script])
+                    .env_clear()
+                    .current_dir(bed.work());
+                for (name, value) in command.get_envs() {
+                    limited.env(name, value.unwrap_or_default());
+                }
+                limited
+                    .stdin(std::process::Stdio::piped())
+                    .stdout(std::process::Stdio::piped())
+                    .stderr(std::process::Stdio::piped());
+                *command = limited;
+            })
+            .end()
+            .exits(1);
+        let refused = format!("Cannot write `{path}`");
+        assert!(ended.stdout.contains(&refused), "{ended:#?}");
+        assert_eq!(bed.read("f"), old);
+        // Neither a part of the file is left, nor a folder that was made for it.
+        let names: Vec<_> = fs::read_dir(bed.work()).unwrap().flatten().collect();
+        assert_eq!(names.len(), 1, "{names:?}");
+    }
 }
 
 /// READ-07: a folder is no picture and no text, and a request that the service refuses is not sent
