@@ -233,7 +233,7 @@ pub struct WalkEntry<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// On, and into this folder.
-    On,
+    Continue,
     /// On, and not into this folder.
     Skip,
     /// Nowhere. On other threads a few more entries may be visited.

@@ -75,7 +75,7 @@ pub fn find_paths(
         let is_match = is_match(entry);
         let is_folder = entry.kind == FileKind::Folder;
         if !is_match && !is_folder {
-            return Next::On;
+            return Next::Continue;
         }
         if !found.wants(entry.path) {
             return Next::Skip;
@@ -83,7 +83,7 @@ pub fn find_paths(
         if is_match {
             found.add(entry.path, is_folder);
         }
-        Next::On
+        Next::Continue
     });
     stop.check()?;
     let found = found.finish();

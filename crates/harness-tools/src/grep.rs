@@ -16,7 +16,7 @@ use crate::glob::Glob;
 use crate::invisible;
 use crate::limits::Limits;
 use crate::search::{FileSearch, Found, Line, Searched};
-use crate::tree::{Seen, Tree};
+use crate::tree::{Tree, Visited};
 use crate::truncate;
 use crate::workspace::Workspace;
 
@@ -99,22 +99,22 @@ pub fn search_files(
                     .is_none_or(|glob| glob.is_match(entry.path, false))
         };
         let tree = Tree::new(workspace, &place.real, stop);
-        let new = || (Found::new(limit + 1), Seen::default());
-        let enough = |(found, _): &(Found, Seen)| found.has_enough();
-        let (all, seen) = tree.collect(&mut notices, new, enough, |(found, seen), entry| {
+        let new = || (Found::new(limit + 1), Visited::default());
+        let enough = |(found, _): &(Found, Visited)| found.has_enough();
+        let (all, visited) = tree.collect(&mut notices, new, enough, |(found, visited), entry| {
             if !found.wants(entry.path) {
                 return Next::Skip;
             }
             if wanted(entry) {
-                seen.insert(entry.path);
+                visited.insert(entry.path);
                 found.add(entry.path, search.run(files, entry.path));
             }
-            Next::On
+            Next::Continue
         });
         stop.check()?;
         found = all;
         if found.is_empty()
-            && let Some(path) = tree.left_out(wanted, &|path| seen.contains(path))
+            && let Some(path) = tree.left_out(wanted, &|path| visited.contains(path))
         {
             notices.push(format!(
                 "Ignored files were left out, such as `{}`. Name one in `path` to search it.",

@@ -154,7 +154,7 @@ impl Files for LocalFiles {
                 }
                 let path = path.map(Path::to_owned);
                 match visits.visit(entry) {
-                    Next::On => {}
+                    Next::Continue => {}
                     Next::Skip => skipped = path,
                     Next::Stop => break,
                 }
@@ -163,7 +163,7 @@ impl Files for LocalFiles {
             let walker = builder.threads(threads()).build_parallel();
             walker.run(|| {
                 Box::new(|entry| match visits.visit(entry) {
-                    Next::On => WalkState::Continue,
+                    Next::Continue => WalkState::Continue,
                     Next::Skip => WalkState::Skip,
                     Next::Stop => WalkState::Quit,
                 })
@@ -208,10 +208,10 @@ impl Visits<'_> {
         }
         let Ok(entry) = entry else {
             self.unread.fetch_add(1, Ordering::Relaxed);
-            return Next::On;
+            return Next::Continue;
         };
         let Some(kind) = entry.file_type().filter(|_| entry.depth() > 0) else {
-            return Next::On;
+            return Next::Continue;
         };
         if self.visited.fetch_add(1, Ordering::Relaxed) >= self.walk.max_entries {
             self.bounded.store(true, Ordering::Relaxed);
@@ -224,7 +224,7 @@ impl Visits<'_> {
         });
         match next {
             // There is nothing to skip in a file, and a walk in order would skip its neighbours.
-            Next::Skip if kind != FileKind::Folder => Next::On,
+            Next::Skip if kind != FileKind::Folder => Next::Continue,
             next => next,
         }
     }

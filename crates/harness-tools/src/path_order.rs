@@ -22,7 +22,7 @@ impl PathKey {
         Self(bytes)
     }
 
-    /// Whether this path comes before it; what is in this folder may then, too.
+    /// Whether it comes after this path. If not, it comes before all that is in that folder, too.
     pub(crate) fn is_after(&self, path: &Path) -> bool {
         let as_key = |byte: &u8| if *byte == b'/' { 0 } else { *byte };
         let path = path.as_os_str().as_bytes().iter().map(as_key);

@@ -92,8 +92,8 @@ impl<F: Files + ?Sized> Run<'_, F> {
         }
         self.end.visited += 1;
         match (self.visitor)(&WalkEntry { path, kind }) {
-            Next::On if is_folder && depth < MAX_DEPTH => self.folder(path, depth + 1),
-            Next::On | Next::Skip => ControlFlow::Continue(()),
+            Next::Continue if is_folder && depth < MAX_DEPTH => self.folder(path, depth + 1),
+            Next::Continue | Next::Skip => ControlFlow::Continue(()),
             Next::Stop => ControlFlow::Break(()),
         }
     }

@@ -119,11 +119,11 @@ impl<'a> Tree<'a> {
     }
 
     /// The first of the files and folders that the ignore files left out and `wanted` says yes to;
-    /// `was_seen` says which were not left out. The look is bounded.
+    /// `was_visited` says which were not left out. The look is bounded.
     pub(crate) fn left_out(
         &self,
         wanted: impl Fn(&WalkEntry<'_>) -> bool + Sync,
-        was_seen: &(dyn Fn(&Path) -> bool + Sync),
+        was_visited: &(dyn Fn(&Path) -> bool + Sync),
     ) -> Option<PathBuf> {
         if self.whole.load(Ordering::Relaxed) {
             return None;
@@ -144,13 +144,13 @@ impl<'a> Tree<'a> {
                 if !better(&lock(found), entry.path) {
                     return Next::Skip;
                 }
-                if wanted(entry) && !was_seen(entry.path) {
+                if wanted(entry) && !was_visited(entry.path) {
                     let mut found = lock(found);
                     if better(&found, entry.path) {
                         *found = Some(PathKey::new(entry.path));
                     }
                 }
-                Next::On
+                Next::Continue
             },
         )?;
         let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -161,12 +161,12 @@ impl<'a> Tree<'a> {
 /// The paths that a walk came to, or rather a number for each: enough to say that one is not among
 /// them, but for a chance of one in many millions.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct Visited {
     paths: Mutex<HashSet<u64>>,
     hash: RandomState,
 }
 
-impl Seen {
+impl Visited {
     pub(crate) fn insert(&self, path: &Path) {
         let number = self.hash.hash_one(path.as_os_str());
         lock(&self.paths).insert(number);

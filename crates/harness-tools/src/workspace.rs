@@ -273,7 +273,8 @@ impl Workspace {
 
     /// Whether a path is a symlink, as it is given.
     fn is_link(&self, path: &str) -> bool {
-        self.files().read_link(&self.0.root.join(path)).is_ok()
+        self.absolute(path)
+            .is_ok_and(|path| self.files().read_link(&path).is_ok())
     }
 
     /// What looks the same as a place where nothing is.
@@ -328,15 +329,19 @@ impl Workspace {
     }
 
     fn resolve(&self, path: &str) -> Result<Place, Error> {
+        let absolute = self.absolute(path)?;
+        let folder_meant = path.ends_with('/') || path.ends_with("/.") || path == ".";
+        let shown = names::shown(OsStr::new(path)).into_owned();
+        self.place(&absolute, shown, folder_meant)
+    }
+
+    fn absolute(&self, path: &str) -> Result<PathBuf, Error> {
         let home = self.0.home.as_deref();
         let exists = |path: &Path| {
             let found = self.files().resolve(path);
             found.is_ok_and(|found| found.info.is_some())
         };
-        let absolute = given_path::absolute(path, &self.0.root, home, exists)?;
-        let folder_meant = path.ends_with('/') || path.ends_with("/.") || path == ".";
-        let shown = names::shown(OsStr::new(path)).into_owned();
-        self.place(&absolute, shown, folder_meant)
+        given_path::absolute(path, &self.0.root, home, exists)
     }
 
     fn place(&self, absolute: &Path, shown: String, folder_meant: bool) -> Result<Place, Error> {

@@ -146,7 +146,7 @@ fn a_walk_stops_at_its_bound_and_when_it_is_told_to() {
             max_entries: 3,
             stop: &stop,
         };
-        let end = files.walk(&walk, &|_| Next::On);
+        let end = files.walk(&walk, &|_| Next::Continue);
         assert_eq!((end.visited, end.bounded), (3, true));
         let sorted = Walk {
             sorted: true,
@@ -160,7 +160,7 @@ fn a_walk_stops_at_its_bound_and_when_it_is_told_to() {
             match (paths.len(), entry.path.ends_with("dist")) {
                 (10, _) => Next::Stop,
                 (_, true) => Next::Skip,
-                _ => Next::On,
+                _ => Next::Continue,
             }
         });
         let paths = paths.into_inner().expect("no panic");
@@ -168,7 +168,7 @@ fn a_walk_stops_at_its_bound_and_when_it_is_told_to() {
         assert!(!paths.iter().any(|path| path.ends_with("dist/out.js")));
         assert_eq!((end.visited, end.bounded, paths.len()), (10, false, 10));
         stop.stop();
-        let end = files.walk(&walk, &|_| Next::On);
+        let end = files.walk(&walk, &|_| Next::Continue);
         assert_eq!((end.visited, end.bounded), (0, false));
         let found = harness_tools::find_paths(
             &bed.workspace,

@@ -278,6 +278,9 @@ async fn what_is_no_file_is_refused_at_once() {
     let bed = Bed::new();
     bed.put("f", "x");
     std::fs::create_dir(bed.path("d")).expect("made");
+    bed.link("nowhere", "broken");
+    std::fs::create_dir(bed.outside().join("home")).expect("made");
+    std::os::unix::fs::symlink("nowhere", bed.outside().join("home/broken")).expect("linked");
     rustix::fs::mkfifoat(rustix::fs::CWD, bed.path("pipe"), 0o600.into()).expect("made");
     for (path, expected) in [
         ("d", "`d` is a folder, not a file. Use `ls` to list it."),
@@ -288,6 +291,14 @@ async fn what_is_no_file_is_refused_at_once() {
             "`f/` is a file, not a folder. Leave out the slash at the end.",
         ),
         ("", "`path` is empty."),
+        (
+            "broken",
+            "`broken` is a symlink to something that does not exist.",
+        ),
+        (
+            "~/broken",
+            "`~/broken` is a symlink to something that does not exist.",
+        ),
     ] {
         assert_eq!(bed.failed("read", json!({"path": path})).await, expected);
     }
@@ -296,6 +307,11 @@ async fn what_is_no_file_is_refused_at_once() {
             .await
             .contains("a part of it is a file")
     );
+    // As the kernel sees it: nothing is above a file but by its folder.
+    let through = json!({"path": "f/../new", "content": "x"});
+    let text = bed.failed("write", through).await;
+    assert!(text.contains("a part of it is a file"), "{text}");
+    assert!(!bed.path("new").exists());
 }
 
 #[tokio::test]
