@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use harness_core::{
-    Caller, CancellationToken, Journal, LoopConfig, Middleware, Model, RunContext, RunHandle,
-    RunInput, RunOptions, SystemPrompt, ThinkingLevel, ToolOutcome, ToolRef, UserMessage,
+    Caller, CancellationToken, Fitted, Journal, LoopConfig, Middleware, Model, RunContext,
+    RunHandle, RunInput, RunOptions, ThinkingLevel, ToolOutcome, ToolRef, UserMessage,
 };
 
 use crate::error::Error;
@@ -100,8 +100,9 @@ impl AgentHarness {
         AgentSession::new(self.clone())
     }
 
-    /// The system prompt as a model would get it now, section by section.
-    pub async fn system_prompt(&self, mut caller: Caller) -> Result<SystemPrompt, Error> {
+    /// The system prompt as a model would get it now, section by section, and what had to give way in
+    /// it.
+    pub async fn system_prompt(&self, mut caller: Caller) -> Result<Fitted, Error> {
         self.fill_in(&mut caller);
         let cx = RunContext::detached(caller);
         Ok(self.inner.config.assemble_system_prompt(&cx).await?)

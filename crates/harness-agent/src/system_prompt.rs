@@ -5,9 +5,6 @@ use harness_prompt::{SystemPromptValues, ToolHint};
 
 use crate::error::Error;
 
-/// The author of the sections that come from the default template.
-const TEMPLATE: &str = "template:system-prompt";
-
 /// What the system prompt is before any middleware has seen it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -41,8 +38,8 @@ impl SystemPromptSource {
                 };
                 for section in harness_prompt::default_sections(&values)? {
                     // Where the agent works may differ from run to run: a middleware adds it.
-                    if section.name != crate::middlewares::WORKSPACE_SECTION {
-                        prompt = prompt.with_section(section.name, section.text, TEMPLATE);
+                    if *section.name != *crate::middlewares::WORKSPACE_SECTION {
+                        prompt = prompt.with(section);
                     }
                 }
             }

@@ -3,16 +3,13 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use harness_core::{Caller, Limits, ToolSpecs};
+use harness_core::{Caller, Limits, ToolSpecs, estimate_tokens};
 
 use crate::arguments::{ModelArguments, Output, PromptShowArguments};
 use crate::failure::{Exit, Failure};
 use crate::setup::Setup;
 use crate::stdout;
 use crate::tools_command::no_model;
-
-/// Bytes of a token, about, in English text and code.
-const BYTES_PER_TOKEN: usize = 4;
 
 /// Shows the prompt's sections.
 pub(crate) async fn show(arguments: PromptShowArguments) -> Result<ExitCode, Failure> {
@@ -21,7 +18,8 @@ pub(crate) async fn show(arguments: PromptShowArguments) -> Result<ExitCode, Fai
     let prompt = agent
         .system_prompt(Caller::default())
         .await
-        .map_err(|error| Failure::failed(error.to_string()))?;
+        .map_err(|error| Failure::failed(error.to_string()))?
+        .prompt;
     let text = prompt.text();
     let specs = agent
         .loop_config()
@@ -37,11 +35,11 @@ pub(crate) async fn show(arguments: PromptShowArguments) -> Result<ExitCode, Fai
                 .iter()
                 .map(|section| {
                     serde_json::json!({
-                        "name": section.name,
-                        "author": section.author,
-                        "volatile": section.volatile,
+                        "name": &*section.name,
+                        "source": &*section.source,
+                        "stable": section.stable,
                         "bytes": section.text.len(),
-                        "tokens": section.text.len().div_ceil(BYTES_PER_TOKEN),
+                        "tokens": section.tokens(),
                         "text": &*section.text,
                     })
                 })
@@ -49,7 +47,7 @@ pub(crate) async fn show(arguments: PromptShowArguments) -> Result<ExitCode, Fai
             let shown = serde_json::json!({
                 "sections": sections,
                 "bytes": text.len(),
-                "tokens": text.len().div_ceil(BYTES_PER_TOKEN),
+                "tokens": estimate_tokens(&text),
                 "tool_bytes": tool_bytes,
                 "text": text,
             });
@@ -58,18 +56,18 @@ pub(crate) async fn show(arguments: PromptShowArguments) -> Result<ExitCode, Fai
         Output::Text => {
             let mut shown = String::new();
             for section in prompt.sections() {
-                let kind = if section.volatile {
-                    ", changes from turn to turn"
-                } else {
+                let kind = if section.stable {
                     ""
+                } else {
+                    ", may change from turn to turn"
                 };
                 let _ = write!(
                     shown,
                     "--- {} (by {}, {} bytes, about {} tokens{kind})\n{}\n\n",
                     section.name,
-                    section.author,
+                    section.source,
                     section.text.len(),
-                    section.text.len().div_ceil(BYTES_PER_TOKEN),
+                    section.tokens(),
                     section.text.trim_end(),
                 );
             }
@@ -77,7 +75,7 @@ pub(crate) async fn show(arguments: PromptShowArguments) -> Result<ExitCode, Fai
                 shown,
                 "--- in all: {} bytes, about {} tokens; with it go {} bytes of tool descriptions",
                 text.len(),
-                text.len().div_ceil(BYTES_PER_TOKEN),
+                estimate_tokens(&text),
                 tool_bytes,
             );
             stdout::print(&shown)?;

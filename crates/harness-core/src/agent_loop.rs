@@ -413,7 +413,7 @@ impl Engine<'_> {
     /// The request of the coming turn.
     async fn request(&self, cx: &RunContext, state: &mut State) -> Result<ModelRequest, Error> {
         let inner = &self.config.inner;
-        let prompt = self.config.assemble_system_prompt(cx).await?;
+        let prompt = self.config.compose_system_prompt(cx).await?;
         let mut messages = Arc::clone(&state.messages);
         for middleware in &*inner.chains.context {
             let before = messages.as_ref().clone();
@@ -429,7 +429,8 @@ impl Engine<'_> {
         } else {
             messages.iter().map(|shown| shown.approximate_bytes()).sum()
         };
-        let system = state.system(prompt.text());
+        let budget = self.config.system_prompt_budget(&*state.model);
+        let system = state.system(cx, prompt, budget);
         let mut request = ModelRequest::new(Arc::clone(&state.model), Vec::new());
         request.messages = messages;
         request.tools = Arc::clone(&state.tools.specs);

@@ -358,6 +358,7 @@ fn read(call: &ToolCall, index: usize, tools: &ToolSet) -> ActiveCall {
         name: call.name.clone(),
         arguments: Arc::new(arguments),
         spec: tool.map(|tool| Arc::clone(tool.spec())),
+        tool: tool.cloned(),
         // An unknown tool matters more than its arguments.
         problem: if tool.is_none() {
             Some(tools.unknown(&call.name))

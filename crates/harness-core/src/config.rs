@@ -19,8 +19,8 @@ use crate::model::{Model, ThinkingLevel};
 use crate::next::Chains;
 use crate::queue::QueueMode;
 use crate::retry::RetryPolicy;
-use crate::system_prompt::SystemPrompt;
 use crate::tool::{Execution, ToolRef, ToolSpecs};
+use harness_prompt::{Fitted, SystemPrompt};
 
 /// The configuration of runs. Made once by [`LoopConfig::builder`], shared by any number of runs at a
 /// time, cheap to clone.
@@ -82,10 +82,27 @@ impl LoopConfig {
         &self.inner.system_prompt
     }
 
-    /// The system prompt as the middlewares make it, which is what the model gets.
+    /// The system prompt as the middlewares make it, in the bounds of
+    /// [`Limits::system_prompt_tokens`], which is what the model gets.
     ///
     /// `Err` if a middleware that must not be passed over failed.
-    pub async fn assemble_system_prompt(&self, cx: &RunContext) -> Result<SystemPrompt, Error> {
+    pub async fn assemble_system_prompt(&self, cx: &RunContext) -> Result<Fitted, Error> {
+        let prompt = self.compose_system_prompt(cx).await?;
+        Ok(prompt.fit(self.system_prompt_budget(&*self.inner.model)))
+    }
+
+    /// How many tokens the system prompt may have for a model.
+    pub(crate) fn system_prompt_budget(&self, model: &dyn Model) -> usize {
+        let half = model.info().context_window.map(|window| window / 2);
+        let most = self.inner.limits.system_prompt_tokens.or(half);
+        most.map_or(usize::MAX, |most| most as usize)
+    }
+
+    /// The system prompt as the middlewares make it.
+    pub(crate) async fn compose_system_prompt(
+        &self,
+        cx: &RunContext,
+    ) -> Result<SystemPrompt, Error> {
         let mut prompt = self.inner.system_prompt.clone();
         for middleware in &*self.inner.chains.system_prompt {
             let before = prompt.clone();

@@ -272,6 +272,20 @@ impl Attributes {
             .and_then(|value| value.downcast().ok())
     }
 
+    /// The value of this type; if there is none, what `make` makes, put in.
+    pub fn get_or_insert_with<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Arc<T> {
+        if let Some(value) = self.get() {
+            return value;
+        }
+        // Made outside the lock: it is the caller's code.
+        let value: Arc<dyn Any + Send + Sync> = Arc::new(make());
+        let kept = Arc::clone(self.lock().entry(TypeId::of::<T>()).or_insert(value));
+        match kept.downcast() {
+            Ok(value) => value,
+            Err(_) => unreachable!("a value is kept under its own type"),
+        }
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<TypeId, Arc<dyn Any + Send + Sync>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

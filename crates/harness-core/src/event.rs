@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use harness_prompt::{SectionCut, SystemPrompt, estimate_tokens};
 use serde::Serialize;
 
 use crate::error::ModelError;
@@ -41,6 +42,8 @@ pub enum Event {
         /// The turn's number, from 1.
         turn: u32,
     },
+    /// The system prompt of this turn is another than that of the last one, or the first.
+    SystemPrompt(Box<PromptReport>),
     /// More of the reply's text.
     TextDelta(Delta),
     /// More of the reply's thinking.
@@ -118,6 +121,58 @@ pub enum Event {
     },
     /// The run ended. Boxed, so that the many small events need not be as large.
     RunEnd(Box<RunEnd>),
+}
+
+/// What the system prompt is made of. As JSON, without the texts:
+/// `{"turn":…, "bytes":…, "tokens":…, "shared_bytes":…, "sections":[{"name":…, "stable":…, "source":…,
+/// "bytes":…, "tokens":…}], "cuts":[{"section":…, "bytes":…, "kept":…}]}`.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct PromptReport {
+    /// The turn's number.
+    pub turn: u32,
+    /// The prompt, as it is sent.
+    pub prompt: SystemPrompt,
+    /// The sections that had to give way, because the whole was too large.
+    pub cuts: Vec<SectionCut>,
+    /// How many bytes it begins with in common with that of the turn before.
+    pub shared_bytes: usize,
+}
+
+impl Serialize for PromptReport {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeStruct;
+        use serde_json::json;
+
+        let sections: Vec<_> = self
+            .prompt
+            .sections()
+            .iter()
+            .map(|section| {
+                json!({
+                    "name": &*section.name,
+                    "stable": section.stable,
+                    "source": &*section.source,
+                    "bytes": section.bytes(),
+                    "tokens": section.tokens(),
+                })
+            })
+            .collect();
+        let cuts: Vec<_> = self
+            .cuts
+            .iter()
+            .map(|cut| json!({ "section": cut.section, "bytes": cut.bytes, "kept": cut.kept }))
+            .collect();
+        let text = self.prompt.text();
+        let mut report = serializer.serialize_struct("PromptReport", 6)?;
+        report.serialize_field("turn", &self.turn)?;
+        report.serialize_field("bytes", &text.len())?;
+        report.serialize_field("tokens", &estimate_tokens(&text))?;
+        report.serialize_field("shared_bytes", &self.shared_bytes)?;
+        report.serialize_field("sections", &sections)?;
+        report.serialize_field("cuts", &cuts)?;
+        report.end()
+    }
 }
 
 /// Where a user's message came from.

@@ -29,7 +29,7 @@ use crate::middleware::{
 use crate::model::{ModelRequest, ModelResult};
 use crate::next::{NextActing, NextAgent, NextModel, NextReasoning, NextTool};
 use crate::outcome::{RunOutcome, ToolOutcome};
-use crate::system_prompt::SystemPrompt;
+use harness_prompt::SystemPrompt;
 
 /// A middleware of one hook, made of a function. See the functions of this module.
 pub struct FromFn<K: Kind> {

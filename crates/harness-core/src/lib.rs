@@ -65,10 +65,10 @@ mod repetition;
 mod reply;
 mod retry;
 mod state;
-mod system_prompt;
 #[cfg(feature = "test-support")]
 pub mod test_support;
 mod tool;
+mod tool_effect;
 mod turn;
 mod usage;
 
@@ -77,9 +77,11 @@ pub use async_trait::async_trait;
 pub use clock::{Clock, Entropy, SystemClock, SystemEntropy};
 pub use config::{LoopConfig, LoopConfigBuilder};
 pub use context::{Attributes, Caller, RunContext, ToolContext};
+
 pub use error::{Error, JournalError, MiddlewareError, ModelError, RunError};
-pub use event::{Delta, Event, MessageSource, RunEnd, RunEndError};
+pub use event::{Delta, Event, MessageSource, PromptReport, RunEnd, RunEndError};
 pub use handle::{RunControl, RunHandle};
+pub use harness_prompt::{Fitted, Keep, Section, SectionCut, SystemPrompt, estimate_tokens};
 pub use journal::{
     Effect, Journal, MemoryJournal, NoJournal, Record, RecordedStep, Step, StepKind,
 };
@@ -100,7 +102,7 @@ pub use outcome::{LimitReached, OutputPart, RunOutcome, RunStatus, ToolOutcome, 
 pub use queue::QueueMode;
 pub use reply::{MAX_REPLY_BYTES, ReplyBuilder};
 pub use retry::RetryPolicy;
-pub use system_prompt::{Section, SystemPrompt};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{DynamicTool, Execution, Replay, Tool, ToolError, ToolRef, ToolSpec, ToolSpecs};
+pub use tool_effect::{ToolEffect, ToolEffects};
 pub use usage::{Prices, Usage};

@@ -14,6 +14,10 @@ pub struct Limits {
     pub max_cost: Option<f64>,
     /// The most time. Looked at before each turn and while a turn runs.
     pub max_time: Option<Duration>,
+    /// The most tokens of the system prompt, [estimated](crate::estimate_tokens); sections that do not
+    /// fit are cut or left out by their rank, and a marker says so. Default: half of the model's context
+    /// window, if that is known.
+    pub system_prompt_tokens: Option<u64>,
     /// The most empty replies in a row. Default 3.
     pub max_empty_replies: u32,
     /// The most replies in a row whose calls were cut off by the output cap. Default 3.
@@ -41,6 +45,7 @@ impl Default for Limits {
             max_tokens: None,
             max_cost: None,
             max_time: None,
+            system_prompt_tokens: None,
             max_empty_replies: 3,
             max_cut_replies: 3,
             max_identical_failures: 5,
@@ -58,6 +63,9 @@ impl Limits {
     pub(crate) fn check(&self) -> Result<(), String> {
         if self.max_turns == 0 {
             return Err("the limit of turns must be at least 1".to_owned());
+        }
+        if self.system_prompt_tokens == Some(0) {
+            return Err("the limit of the system prompt must be at least 1 token".to_owned());
         }
         if self.max_tokens == Some(0) {
             return Err("the limit of tokens must be at least 1".to_owned());

@@ -18,19 +18,21 @@
 //! Middlewares run in the order of [`order`](Middleware::order), larger outside; ties keep the order
 //! of registration. A fold goes left to right, the outermost first.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::context::RunContext;
+use crate::context::{RunContext, ToolContext};
 use crate::error::MiddlewareError;
 use crate::event::Event;
 use crate::message::{AssistantMessage, MessageRef, ToolResults, UserMessage};
 use crate::model::{Model, ModelRequest, ModelResult, ThinkingLevel};
 use crate::next::{NextActing, NextAgent, NextModel, NextReasoning, NextTool};
 use crate::outcome::{RunOutcome, ToolOutcome};
-use crate::system_prompt::SystemPrompt;
 use crate::tool::{ToolRef, ToolSpec};
+use crate::tool_effect::ToolEffects;
+use harness_prompt::SystemPrompt;
 
 bitflags::bitflags! {
     /// Which hooks a middleware implements.
@@ -258,6 +260,7 @@ pub struct ActiveCall {
     pub spec: Option<Arc<ToolSpec>>,
     /// Why the call cannot be executed as it is. The innermost layer turns it into the outcome.
     pub problem: Option<String>,
+    pub(crate) tool: Option<ToolRef>,
     pub(crate) index: usize,
 }
 
@@ -267,6 +270,17 @@ impl ActiveCall {
         self.arguments = Arc::new(arguments);
         self.problem = None;
         self
+    }
+
+    /// What the call would do, as its tool declares it; unknown if there is no such tool, or if it
+    /// panics.
+    pub fn effects(&self, cx: &RunContext) -> ToolEffects {
+        let Some(tool) = &self.tool else {
+            return ToolEffects::unknown();
+        };
+        let cx = ToolContext::new(cx.clone(), self.id.clone());
+        let declare = AssertUnwindSafe(|| tool.effects(&cx, &self.arguments));
+        catch_unwind(declare).unwrap_or_else(|_| ToolEffects::unknown())
     }
 }
 

@@ -3,11 +3,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use harness_prompt::SystemPrompt;
+
 use crate::batch::{Batch, bounded};
 use crate::config::{LoopConfig, ToolSet};
 use crate::context::RunContext;
 use crate::error::Error;
-use crate::event::{Event, MessageSource};
+use crate::event::{Event, MessageSource, PromptReport};
 use crate::limits::Limits;
 use crate::message::{
     AssistantMessage, AssistantPart, Message, MessageRef, ToolResult, ToolResults, UserMessage,
@@ -32,7 +34,8 @@ pub(crate) struct State {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) tools: ToolSet,
     pub(crate) thinking: ThinkingLevel,
-    pub(crate) system: Option<Arc<str>>,
+    /// The system prompt of the last turn.
+    system: Option<Sent>,
     /// Estimated bytes of the last request.
     asked_bytes: usize,
     tokens_per_byte: f64,
@@ -41,6 +44,14 @@ pub(crate) struct State {
     /// Whether queued messages were delivered at the end of the last turn.
     pub(crate) delivered: bool,
     pub(crate) repetition: Repetition,
+}
+
+/// A system prompt that was sent.
+struct Sent {
+    /// As the middlewares made it.
+    prompt: SystemPrompt,
+    budget: usize,
+    text: Arc<str>,
 }
 
 impl State {
@@ -109,14 +120,39 @@ impl State {
             .is_some_and(|last| !matches!(&**last, Message::Assistant(_)))
     }
 
-    /// The system prompt's text, shared with the last turn's if it did not change.
-    pub(crate) fn system(&mut self, text: String) -> Option<Arc<str>> {
-        if text.trim().is_empty() {
-            self.system = None;
-        } else if self.system.as_deref() != Some(text.as_str()) {
-            self.system = Some(text.into());
-        }
-        self.system.clone()
+    /// The system prompt's text, within a number of tokens; shared with the last turn's if it did not
+    /// change, and told of if it did.
+    pub(crate) fn system(
+        &mut self,
+        cx: &RunContext,
+        prompt: SystemPrompt,
+        budget: usize,
+    ) -> Option<Arc<str>> {
+        let turn = self.turns + 1;
+        let sent = match self.system.take() {
+            Some(sent) if sent.prompt == prompt && sent.budget == budget => sent,
+            last => {
+                let fitted = prompt.fit(budget);
+                let text = fitted.prompt.text();
+                let last = last.map(|sent| sent.text).unwrap_or_default();
+                if text != *last {
+                    let shared = text.bytes().zip(last.bytes()).take_while(|(a, b)| a == b);
+                    cx.emit(Event::SystemPrompt(Box::new(PromptReport {
+                        turn,
+                        shared_bytes: shared.count(),
+                        prompt: fitted.prompt,
+                        cuts: fitted.cuts,
+                    })));
+                }
+                Sent {
+                    prompt,
+                    budget,
+                    text: if text == *last { last } else { text.into() },
+                }
+            }
+        };
+        let text = Arc::clone(&self.system.insert(sent).text);
+        (!text.trim().is_empty()).then_some(text)
     }
 
     /// How many tokens a reply may have, so that it fits the window beside what the model is shown.

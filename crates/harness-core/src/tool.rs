@@ -18,6 +18,7 @@ use crate::arguments;
 use crate::context::ToolContext;
 use crate::message::EncodedSlot;
 use crate::outcome::{ToolOutcome, ToolOutput};
+use crate::tool_effect::ToolEffects;
 
 /// A tool with typed arguments.
 ///
@@ -78,6 +79,14 @@ pub trait Tool: Send + Sync + 'static {
     /// parameter, an older layout. Middlewares and the tool see the result.
     fn prepare(&self, arguments: Value) -> Value {
         arguments
+    }
+
+    /// What a call with these arguments would do: the paths that it would read or write, absolute and
+    /// with every symlink followed, the command that it would run. Policies such as plan mode decide by
+    /// it before the call. The default, unknown, is always safe: it is treated as anything at all.
+    fn effects(&self, cx: &ToolContext, args: &Self::Args) -> ToolEffects {
+        let _ = (cx, args);
+        ToolEffects::unknown()
     }
 
     /// Runs the call.
@@ -226,6 +235,7 @@ trait ErasedTool: Send + Sync {
     fn prepare(&self, arguments: Value) -> Value;
     /// Whether the arguments can be read as the tool's own type.
     fn can_read(&self, arguments: &Value) -> bool;
+    fn effects(&self, cx: &ToolContext, arguments: &Value) -> ToolEffects;
     fn call<'a>(
         &'a self,
         cx: &'a ToolContext,
@@ -240,6 +250,13 @@ impl<T: Tool> ErasedTool for T {
 
     fn can_read(&self, arguments: &Value) -> bool {
         T::Args::deserialize(arguments).is_ok()
+    }
+
+    fn effects(&self, cx: &ToolContext, arguments: &Value) -> ToolEffects {
+        match T::Args::deserialize(arguments) {
+            Ok(args) => Tool::effects(self, cx, &args),
+            Err(_) => ToolEffects::unknown(),
+        }
     }
 
     fn call<'a>(
@@ -329,6 +346,11 @@ impl ToolRef {
         }
     }
 
+    /// What a call with these arguments would do; unknown if they do not fit the tool.
+    pub fn effects(&self, cx: &ToolContext, arguments: &Value) -> ToolEffects {
+        self.0.tool.effects(cx, arguments)
+    }
+
     /// Prepares, validates and runs a call outside any run, as a slash command or a test does.
     pub async fn call(&self, cx: &ToolContext, arguments: Value) -> ToolOutcome {
         let arguments = self.prepare(arguments);
@@ -381,7 +403,10 @@ type Handler = Box<
 pub struct DynamicTool {
     spec: ToolSpec,
     handler: Handler,
+    effects: Option<DeclareEffects>,
 }
+
+type DeclareEffects = Box<dyn Fn(&ToolContext, &Value) -> ToolEffects + Send + Sync>;
 
 impl DynamicTool {
     /// A tool that runs `handler`. `parameters` is the JSON Schema of an object.
@@ -404,7 +429,17 @@ impl DynamicTool {
         Self {
             spec,
             handler: Box::new(handler),
+            effects: None,
         }
+    }
+
+    /// Says what a call would do; see [`Tool::effects`].
+    pub fn effects(
+        mut self,
+        effects: impl Fn(&ToolContext, &Value) -> ToolEffects + Send + Sync + 'static,
+    ) -> Self {
+        self.effects = Some(Box::new(effects));
+        self
     }
 
     /// Whether it may run beside other calls of its batch.
@@ -420,7 +455,10 @@ impl DynamicTool {
     }
 }
 
-struct Dynamic(Handler);
+struct Dynamic {
+    handler: Handler,
+    effects: Option<DeclareEffects>,
+}
 
 impl ErasedTool for Dynamic {
     fn prepare(&self, arguments: Value) -> Value {
@@ -432,18 +470,30 @@ impl ErasedTool for Dynamic {
         false
     }
 
+    fn effects(&self, cx: &ToolContext, arguments: &Value) -> ToolEffects {
+        match &self.effects {
+            Some(effects) => effects(cx, arguments),
+            None => ToolEffects::unknown(),
+        }
+    }
+
     fn call<'a>(
         &'a self,
         cx: &'a ToolContext,
         arguments: Value,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        (self.0)(cx, arguments)
+        (self.handler)(cx, arguments)
     }
 }
 
 impl From<DynamicTool> for ToolRef {
     fn from(tool: DynamicTool) -> Self {
-        Self::from_parts(tool.spec, Box::new(Dynamic(tool.handler)))
+        let DynamicTool {
+            spec,
+            handler,
+            effects,
+        } = tool;
+        Self::from_parts(spec, Box::new(Dynamic { handler, effects }))
     }
 }
 

@@ -57,23 +57,54 @@
 //! # Ok::<(), harness_prompt::Error>(())
 //! ```
 
+#[cfg(feature = "templates")]
 mod analysis;
+mod budget;
+#[cfg(feature = "templates")]
 mod builtin;
+mod cut;
+#[cfg(feature = "templates")]
+mod default_prompt;
+#[cfg(feature = "templates")]
 mod error;
+#[cfg(feature = "templates")]
 mod guard;
+#[cfg(feature = "templates")]
 mod limits;
+#[cfg(feature = "templates")]
 mod nesting;
+#[cfg(feature = "templates")]
 mod parameter;
+#[cfg(feature = "templates")]
 mod plan;
+mod prompt_diff;
+#[cfg(feature = "templates")]
 mod reach;
+mod section;
 mod system_prompt;
+#[cfg(feature = "templates")]
 mod template;
+#[cfg(feature = "templates")]
 mod templates;
+mod tokens;
+#[cfg(feature = "templates")]
 mod values;
 
+pub use budget::{Fitted, SectionCut};
+pub use cut::{Cut, cut_to_tokens};
+#[cfg(feature = "templates")]
+pub use default_prompt::{SECTIONS, SystemPromptValues, ToolHint, default_sections};
+#[cfg(feature = "templates")]
 pub use error::Error;
+#[cfg(feature = "templates")]
 pub use limits::{Limits, MAX_ARGUMENTS, MAX_DEPTH, MAX_NESTING, MAX_SOURCE_BYTES};
+#[cfg(feature = "templates")]
 pub use parameter::Parameter;
-pub use system_prompt::{SECTIONS, Section, SystemPromptValues, ToolHint, default_sections};
+pub use prompt_diff::{PromptDiff, SectionChange, SectionDiff};
+pub use section::{Keep, Section};
+pub use system_prompt::SystemPrompt;
+#[cfg(feature = "templates")]
 pub use template::Template;
+#[cfg(feature = "templates")]
 pub use templates::Templates;
+pub use tokens::estimate_tokens;

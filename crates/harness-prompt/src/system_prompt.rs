@@ -1,119 +1,125 @@
-//! The default system prompt, in sections.
+//! The composer of a system prompt.
 
-use std::sync::OnceLock;
+use std::sync::Arc;
 
-use serde_json::{Value, json};
+use crate::section::Section;
+use crate::tokens::estimate_tokens;
 
-use crate::error::Error;
-use crate::templates::Templates;
+/// What stands between two sections.
+pub(crate) const BETWEEN: &str = "\n\n";
 
-/// The sections of the default system prompt, in order. The template of each is
-/// `system-prompt/{section}`.
-pub const SECTIONS: [&str; 4] = ["role", "rules", "tools", "workspace"];
-
-/// What the default system prompt is made from. Nothing in it changes from turn to turn.
+/// A system prompt, as sections that can be added, replaced and taken out. Cheap to clone.
+///
+/// Stable sections come first and the others last, whatever the order in which they were added, so
+/// that a provider's prompt cache can keep the common beginning from turn to turn.
+///
+/// ```
+/// use harness_prompt::{Section, SystemPrompt};
+///
+/// let prompt = SystemPrompt::new("You are a careful reviewer.")
+///     .with(Section::new("date", "Today is 2026-03-01.", "clock").volatile())
+///     .with(Section::new("rules", "Be brief.", "caller"));
+/// assert_eq!(
+///     prompt.text(),
+///     "You are a careful reviewer.\n\nBe brief.\n\nToday is 2026-03-01."
+/// );
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SystemPromptValues {
-    /// The tools on offer, in order. The prompt speaks of no others.
-    pub tools: Vec<ToolHint>,
-    /// The folder that the agent works in.
-    pub working_dir: String,
-    /// The operating system: [`std::env::consts::OS`].
-    pub platform: String,
+pub struct SystemPrompt {
+    sections: Arc<Vec<Section>>,
 }
 
-/// A tool on offer.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ToolHint {
-    /// Its name.
-    pub name: String,
-    /// What its schema does not say, in a sentence; empty for most.
-    pub hint: String,
-}
+impl SystemPrompt {
+    /// A prompt of one stable section, `role`.
+    pub fn new(text: impl Into<Arc<str>>) -> Self {
+        Self::default().with(Section::new("role", text, "base").with_rank(Section::ESSENTIAL))
+    }
 
-/// A named part of a system prompt.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Section {
-    /// One of [`SECTIONS`].
-    pub name: &'static str,
-    /// Its text, without a line break at either end; never blank.
-    pub text: String,
-}
+    /// The sections, in the order in which they are sent.
+    pub fn sections(&self) -> &[Section] {
+        &self.sections
+    }
 
-/// The default system prompt from the built-in templates; [`Templates::system_prompt`] for others.
-pub fn default_sections(values: &SystemPromptValues) -> Result<Vec<Section>, Error> {
-    static BUILTIN: OnceLock<Templates> = OnceLock::new();
-    BUILTIN.get_or_init(Templates::new).system_prompt(values)
-}
+    /// The section of that name.
+    pub fn section(&self, name: &str) -> Option<&Section> {
+        self.sections.iter().find(|section| *section.name == *name)
+    }
 
-impl Templates {
-    /// The default system prompt, section by section; blank sections are left out.
-    pub fn system_prompt(&self, values: &SystemPromptValues) -> Result<Vec<Section>, Error> {
-        let values = values.to_value();
-        let mut sections = Vec::with_capacity(SECTIONS.len());
-        for name in SECTIONS {
-            let text = self.render(&format!("system-prompt/{name}"), &values)?;
-            let text = text.trim_matches(['\n', '\r']);
-            if !text.trim().is_empty() {
-                sections.push(Section {
-                    name,
-                    text: text.to_owned(),
-                });
+    /// Adds a section, or replaces the one of its name; that one's place is kept if both are stable, or
+    /// neither is.
+    pub fn with(mut self, section: Section) -> Self {
+        let sections = Arc::make_mut(&mut self.sections);
+        let place = sections.iter().position(|other| other.name == section.name);
+        match place {
+            Some(place) if sections[place].stable == section.stable => sections[place] = section,
+            place => {
+                if let Some(place) = place {
+                    sections.remove(place);
+                }
+                let end = if section.stable {
+                    sections.partition_point(|other| other.stable)
+                } else {
+                    sections.len()
+                };
+                sections.insert(end, section);
             }
         }
-        Ok(sections)
+        self
     }
-}
 
-impl SystemPromptValues {
-    /// The values as the built-in `system-prompt` templates take them; for rendering the whole of it,
-    /// or a template of one's own, with [`Templates::render`].
-    pub fn to_value(&self) -> Value {
-        let names: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_str()).collect();
-        let has = |name: &str| names.contains(&name);
-        let search: Vec<&str> = ["grep", "find", "ls"]
-            .into_iter()
-            .filter(|n| has(n))
-            .collect();
-        let hints: Vec<Value> = self
-            .tools
-            .iter()
-            .filter(|tool| !tool.hint.trim().is_empty())
-            .map(|tool| json!({ "name": tool.name, "hint": tool.hint.trim() }))
-            .collect();
-        json!({
-            "tools": names,
-            "has_bash": has("bash"),
-            "has_edit": has("edit"),
-            "has_read": has("read"),
-            "has_write": has("write"),
-            "search": listed(&search),
-            "hints": hints,
-            "working_dir": one_line(&self.working_dir),
-            "platform": one_line(&self.platform),
-        })
+    /// Adds a stable section of the usual rank, or replaces the one of that name.
+    pub fn with_section(
+        self,
+        name: impl Into<Arc<str>>,
+        text: impl Into<Arc<str>>,
+        source: impl Into<Arc<str>>,
+    ) -> Self {
+        self.with(Section::new(name, text, source))
     }
-}
 
-/// `a`, `a and b`, `a, b and c`.
-fn listed(names: &[&str]) -> String {
-    match names {
-        [] => String::new(),
-        [only] => (*only).to_owned(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    /// Adds a section that may change from turn to turn, or replaces the one of that name.
+    pub fn with_volatile_section(
+        self,
+        name: impl Into<Arc<str>>,
+        text: impl Into<Arc<str>>,
+        source: impl Into<Arc<str>>,
+    ) -> Self {
+        self.with(Section::new(name, text, source).volatile())
     }
-}
 
-/// Keeps the name of a folder from adding lines to the prompt.
-fn one_line(text: &str) -> String {
-    let mut line = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_control() {
-            line.extend(c.escape_default());
-        } else {
-            line.push(c);
+    /// Takes a section out.
+    pub fn without_section(mut self, name: &str) -> Self {
+        if self.section(name).is_some() {
+            Arc::make_mut(&mut self.sections).retain(|section| *section.name != *name);
         }
+        self
     }
-    line
+
+    /// The text that is sent: the sections that are not blank, with a blank line between them.
+    pub fn text(&self) -> String {
+        let bytes = self.sections.iter().map(|s| s.bytes() + BETWEEN.len());
+        let mut text = String::with_capacity(bytes.sum());
+        for section in &*self.sections {
+            let part = section.sent();
+            if part.is_empty() {
+                continue;
+            }
+            if !text.is_empty() {
+                text.push_str(BETWEEN);
+            }
+            text.push_str(part);
+        }
+        text
+    }
+
+    /// Tokens of the text, [estimated](estimate_tokens).
+    pub fn tokens(&self) -> usize {
+        estimate_tokens(&self.text())
+    }
+}
+
+impl<T: Into<Arc<str>>> From<T> for SystemPrompt {
+    fn from(text: T) -> Self {
+        Self::new(text)
+    }
 }

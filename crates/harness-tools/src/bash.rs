@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use harness_core::{Execution, Replay, Tool, ToolContext, ToolError, ToolOutput, async_trait};
+use harness_core::{
+    Execution, Replay, Tool, ToolContext, ToolEffects, ToolError, ToolOutput, async_trait,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -216,6 +218,16 @@ impl Tool for BashTool {
 
     fn prepare(&self, arguments: Value) -> Value {
         aliases::apply("bash", arguments)
+    }
+
+    fn effects(&self, _: &ToolContext, args: &BashArgs) -> ToolEffects {
+        match (&args.command, args.job) {
+            (Some(command), _) => ToolEffects::run(command),
+            // A look at a job's output changes nothing; ending it does.
+            (None, Some(_)) if args.stop != Some(true) => ToolEffects::conversation(),
+            (None, Some(job)) => ToolEffects::run(format!("end job {job}")),
+            (None, None) => ToolEffects::unknown(),
+        }
     }
 
     async fn call(&self, cx: &ToolContext, args: BashArgs) -> Result<ToolOutput, ToolError> {

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use harness_core::{Execution, Replay, Tool, ToolContext, ToolError, ToolOutput, async_trait};
+use harness_core::{
+    Execution, Replay, Tool, ToolContext, ToolEffects, ToolError, ToolOutput, async_trait,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -218,6 +220,12 @@ impl Tool for FindTool {
 
     fn prepare(&self, arguments: Value) -> Value {
         aliases::apply("find", arguments)
+    }
+
+    fn effects(&self, cx: &ToolContext, args: &FindArgs) -> ToolEffects {
+        self.0
+            .for_call(cx)
+            .reads(args.path.as_deref().unwrap_or("."))
     }
 
     async fn call(&self, cx: &ToolContext, args: FindArgs) -> Result<ToolOutput, ToolError> {

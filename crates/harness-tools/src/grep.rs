@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use harness_core::{Execution, Replay, Tool, ToolContext, ToolError, ToolOutput, async_trait};
+use harness_core::{
+    Execution, Replay, Tool, ToolContext, ToolEffects, ToolError, ToolOutput, async_trait,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -314,6 +316,12 @@ impl Tool for GrepTool {
 
     fn prepare(&self, arguments: Value) -> Value {
         aliases::apply("grep", arguments)
+    }
+
+    fn effects(&self, cx: &ToolContext, args: &GrepArgs) -> ToolEffects {
+        self.0
+            .for_call(cx)
+            .reads(args.path.as_deref().unwrap_or("."))
     }
 
     async fn call(&self, cx: &ToolContext, args: GrepArgs) -> Result<ToolOutput, ToolError> {

@@ -6,7 +6,9 @@ use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use harness_core::{Execution, Replay, Tool, ToolContext, ToolError, ToolOutput, async_trait};
+use harness_core::{
+    Execution, Replay, Tool, ToolContext, ToolEffects, ToolError, ToolOutput, async_trait,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -156,6 +158,12 @@ impl Tool for LsTool {
 
     fn prepare(&self, arguments: Value) -> Value {
         aliases::apply("ls", arguments)
+    }
+
+    fn effects(&self, cx: &ToolContext, args: &LsArgs) -> ToolEffects {
+        self.0
+            .for_call(cx)
+            .reads(args.path.as_deref().unwrap_or("."))
     }
 
     async fn call(&self, cx: &ToolContext, args: LsArgs) -> Result<ToolOutput, ToolError> {

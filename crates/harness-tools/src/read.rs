@@ -5,7 +5,9 @@ use std::ffi::OsStr;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-use harness_core::{Execution, Replay, Tool, ToolContext, ToolError, ToolOutput, async_trait};
+use harness_core::{
+    Execution, Replay, Tool, ToolContext, ToolEffects, ToolError, ToolOutput, async_trait,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -422,6 +424,10 @@ impl Tool for ReadTool {
 
     fn prepare(&self, arguments: Value) -> Value {
         aliases::apply("read", arguments)
+    }
+
+    fn effects(&self, cx: &ToolContext, args: &ReadArgs) -> ToolEffects {
+        self.0.for_call(cx).reads(&args.path)
     }
 
     async fn call(&self, cx: &ToolContext, args: ReadArgs) -> Result<ToolOutput, ToolError> {

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use harness_core::ToolContext;
+use harness_core::{ToolContext, ToolEffects};
 
 use crate::error::Error;
 use crate::files::{Files, Resolved};
@@ -214,7 +214,16 @@ impl Workspace {
         self.existing(path, self.0.read, "reading")
     }
 
-    /// The same for a file that is there under that very name, and that can be read without a wait.
+    /// The effect of reading what a path leads to. That nothing is there, or that it may not be read,
+    /// is for the call to find.
+    pub(crate) fn reads(&self, path: &str) -> ToolEffects {
+        match self.to_read(path) {
+            Ok(place) => ToolEffects::read(place.real),
+            Err(_) => ToolEffects::read(self.0.root.join(path)),
+        }
+    }
+
+    /// Like [`to_read`](Self::to_read), for a file that is there under that very name, and that can be read without a wait.
     pub(crate) fn quick_to_read(&self, path: &str) -> Option<Place> {
         let place = self.resolve(path).ok()?;
         let quick = place

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::io::Read as _;
 use std::path::PathBuf;
 
-use harness_core::{Execution, Replay, Tool, ToolContext, ToolError, ToolOutput, async_trait};
+use harness_core::{
+    Execution, Replay, Tool, ToolContext, ToolEffects, ToolError, ToolOutput, async_trait,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -297,6 +299,13 @@ impl Tool for WriteTool {
 
     fn prepare(&self, arguments: Value) -> Value {
         aliases::apply("write", arguments)
+    }
+
+    fn effects(&self, cx: &ToolContext, args: &WriteArgs) -> ToolEffects {
+        match self.0.for_call(cx).to_write(&args.path) {
+            Ok(place) => ToolEffects::write(place.real),
+            Err(_) => ToolEffects::unknown(),
+        }
     }
 
     async fn call(&self, cx: &ToolContext, args: WriteArgs) -> Result<ToolOutput, ToolError> {

@@ -24,7 +24,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "harness-core",
-        uses: &[],
+        uses: &["harness-prompt"],
         tests_with: &[],
     },
     Layer {
@@ -84,6 +84,7 @@ const CORE_USES: &[&str] = &[
     "async-trait",
     "bitflags",
     "futures",
+    "harness-prompt",
     "jsonschema",
     "schemars",
     "serde",

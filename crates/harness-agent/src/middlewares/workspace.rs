@@ -34,8 +34,8 @@ impl WorkspaceMiddleware {
         };
         let text: Arc<str> = default_sections(&values)?
             .into_iter()
-            .find(|section| section.name == WORKSPACE_SECTION)
-            .map_or_else(|| Arc::from(""), |section| section.text.into());
+            .find(|section| *section.name == *WORKSPACE_SECTION)
+            .map_or_else(|| Arc::from(""), |section| section.text);
         *last = Some((folder.to_owned(), Arc::clone(&text)));
         Ok(text)
     }

@@ -93,12 +93,17 @@ async fn a_run_may_have_a_folder_of_its_own() {
         working_dir: Some("/srv/other".into()),
         ..Caller::default()
     };
-    let text = agent.system_prompt(caller).await.unwrap().text();
+    let text = agent.system_prompt(caller).await.unwrap().prompt.text();
     assert!(
         text.contains("/srv/other") && !text.contains("/srv/usual"),
         "{text}"
     );
-    let text = agent.system_prompt(Caller::default()).await.unwrap().text();
+    let text = agent
+        .system_prompt(Caller::default())
+        .await
+        .unwrap()
+        .prompt
+        .text();
     assert!(text.contains("/srv/usual"), "{text}");
 }
 
@@ -230,5 +235,9 @@ async fn prompt_14_no_placeholder_is_left() {
         .system_prompt(Caller::default())
         .await
         .unwrap();
-    assert!(!text.text().contains(['{', '}']), "{}", text.text());
+    assert!(
+        !text.prompt.text().contains(['{', '}']),
+        "{}",
+        text.prompt.text()
+    );
 }

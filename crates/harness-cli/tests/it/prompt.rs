@@ -65,7 +65,7 @@ fn prompt_14_what_is_shown_is_what_is_sent() {
             let text = section["text"].as_str().unwrap();
             assert_eq!(section["bytes"], text.len(), "{section}");
             assert!(!section["name"].as_str().unwrap().is_empty(), "{section}");
-            assert!(!section["author"].as_str().unwrap().is_empty(), "{section}");
+            assert!(!section["source"].as_str().unwrap().is_empty(), "{section}");
         }
     }
 }
@@ -138,7 +138,7 @@ fn as_text_it_shows_sections_authors_and_sizes() {
         let heading = format!(
             "--- {} (by {}, {} bytes",
             text("name"),
-            text("author"),
+            text("source"),
             section["bytes"]
         );
         assert!(

@@ -14,9 +14,9 @@ use crate::next::{
     ReasoningEnd, ToolEnd,
 };
 use crate::outcome::{RunOutcome, RunStatus, ToolOutcome};
-use crate::system_prompt::SystemPrompt;
 use crate::test_support::ScriptedModel;
 use crate::usage::Usage;
+use harness_prompt::SystemPrompt;
 
 /// An innermost layer that counts how often it is reached and answers with something recognisable.
 #[derive(Default)]
@@ -161,6 +161,7 @@ pub async fn assert_hooks_honest(middleware: impl Middleware) {
         arguments: Arc::new(serde_json::json!({"sentinel": true})),
         spec: None,
         problem: None,
+        tool: None,
         index: 0,
     };
     let shown = ToolOutcome::done(call.arguments.to_string());

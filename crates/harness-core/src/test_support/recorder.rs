@@ -12,7 +12,7 @@ use crate::middleware::{ActiveCall, Middleware, RunInput, TurnDecision, TurnRepo
 use crate::model::{ModelRequest, ModelResult};
 use crate::next::{NextActing, NextAgent, NextModel, NextReasoning, NextTool};
 use crate::outcome::{RunOutcome, ToolOutcome};
-use crate::system_prompt::SystemPrompt;
+use harness_prompt::SystemPrompt;
 
 /// Notes each hook that runs as `name:hook`, and for onions `name:hook>` before and `name:hook<` after.
 ///

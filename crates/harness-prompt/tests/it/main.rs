@@ -1,15 +1,29 @@
 //! The tests of harness-prompt, in one binary.
 
+#![cfg(test)]
+
+mod budget;
+mod cut;
+#[cfg(feature = "templates")]
+mod default_prompt;
+#[cfg(feature = "templates")]
 mod hostile;
+#[cfg(feature = "templates")]
 mod partials;
+mod prompt_diff;
+#[cfg(feature = "templates")]
 mod registry;
+#[cfg(feature = "templates")]
 mod strict;
 mod system_prompt;
 
+#[cfg(feature = "templates")]
 use harness_prompt::{Error, Parameter, Template, Templates};
+#[cfg(feature = "templates")]
 use serde_json::Value;
 
 /// A template that declares `names` as required parameters.
+#[cfg(feature = "templates")]
 fn template(name: &str, source: &str, names: &[&str]) -> Result<Template, Error> {
     let parameters = names
         .iter()
@@ -19,6 +33,7 @@ fn template(name: &str, source: &str, names: &[&str]) -> Result<Template, Error>
 }
 
 /// Registers templates, each with the parameters that it is given, and renders the first.
+#[cfg(feature = "templates")]
 fn render(templates: &[(&str, &str, &[&str])], values: &Value) -> Result<String, Error> {
     let mut registry = Templates::empty();
     for (name, source, names) in templates.iter().rev() {
@@ -28,6 +43,7 @@ fn render(templates: &[(&str, &str, &[&str])], values: &Value) -> Result<String,
 }
 
 /// Renders one template that declares each name of `values`; the error as people see it.
+#[cfg(feature = "templates")]
 fn render_one(source: &str, values: &Value) -> Result<String, String> {
     let names: Vec<&str> = values
         .as_object()

@@ -1,0 +1,315 @@
+//! Cutting a text to a size, without cutting through what belongs together.
+
+use crate::section::Keep;
+use crate::tokens::{WEIGHT_OF_A_TOKEN, prefix_within, suffix_within, weight};
+
+/// How deep elements are followed.
+const MAX_OPEN: usize = 16;
+
+/// How often a cut is tried again with less, because closing what it left open took too much.
+const TRIES: usize = 4;
+
+/// A text that was cut.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// The text, with `marker` where something is missing.
+    pub text: String,
+    /// How many bytes of the original are left.
+    pub kept: usize,
+}
+
+/// Cuts `text` to at most `tokens` tokens, as [`estimate_tokens`](crate::estimate_tokens) counts them;
+/// `None` if it fits as it is. `marker` is told the bytes that are left and those that there were, and
+/// makes the line that says so.
+///
+/// A cut falls between lines where it can, and never into a character, a tag, or a fenced block of
+/// code: what is open where the text is cut is closed before the marker, or opened again behind it.
+/// `Keep::Whole` leaves only the marker, and where there is no room even for that, nothing is left.
+///
+/// ```
+/// use harness_prompt::{Keep, cut_to_tokens};
+///
+/// let text = "first line\n```sh\nmake a\nmake b\nmake c\nmake d\nmake e\n```\n";
+/// let marker = |kept, all| format!("[cut: {kept} of {all} bytes]");
+/// let cut = cut_to_tokens(text, 13, Keep::Start, marker).unwrap();
+/// assert_eq!(cut.text, "first line\n```sh\nmake a\n```\n[cut: 24 of 55 bytes]");
+/// ```
+pub fn cut_to_tokens(
+    text: &str,
+    tokens: usize,
+    keep: Keep,
+    marker: impl Fn(usize, usize) -> String,
+) -> Option<Cut> {
+    let max = tokens.saturating_mul(WEIGHT_OF_A_TOKEN);
+    (weight(text) > max).then(|| cut(text, max, keep, marker))
+}
+
+/// Cuts a text that is too heavy to the weight `max`.
+pub(crate) fn cut(
+    text: &str,
+    max: usize,
+    keep: Keep,
+    marker: impl Fn(usize, usize) -> String,
+) -> Cut {
+    let all = text.len();
+    // The longest that the marker can get, and the line break beside it.
+    let room = max.checked_sub(weight(&marker(all, all)) + 1);
+    let mut room = match (room, keep) {
+        (Some(room), Keep::Start | Keep::End) => room,
+        _ => 0,
+    };
+    for _ in 0..TRIES {
+        let cut = match keep {
+            Keep::Start => start(text, room, &marker),
+            Keep::End => end(text, room, &marker),
+            Keep::Whole => break,
+        };
+        let over = weight(&cut.text).saturating_sub(max);
+        if cut.kept > 0 && over == 0 {
+            return cut;
+        }
+        if over == 0 || over >= room {
+            break;
+        }
+        room -= over;
+    }
+    let marker = marker(0, all);
+    let text = if weight(&marker) <= max {
+        marker
+    } else {
+        String::new()
+    };
+    Cut { text, kept: 0 }
+}
+
+/// Keeps the beginning.
+fn start(text: &str, room: usize, marker: &impl Fn(usize, usize) -> String) -> Cut {
+    let end = start_of_character(text, prefix_within(text, room));
+    let kept = match text[..end].rfind('\n') {
+        // A line that is most of what there is room for is cut rather than left out.
+        Some(line) if line >= end / 2 => &text[..line],
+        _ => before_open_tag(&text[..end]),
+    };
+    let kept = kept.trim_end();
+    let mut cut = kept.to_owned();
+    for open in open_at_end(kept, text).iter().rev() {
+        cut.push('\n');
+        match open {
+            Open::Fence { sign, length, .. } => {
+                cut.extend(std::iter::repeat_n(*sign, *length));
+            }
+            Open::Element { name, .. } => {
+                cut.push_str("</");
+                cut.push_str(name);
+                cut.push('>');
+            }
+        }
+    }
+    if !cut.is_empty() {
+        cut.push('\n');
+    }
+    cut.push_str(&marker(kept.len(), text.len()));
+    Cut {
+        text: cut,
+        kept: kept.len(),
+    }
+}
+
+/// Keeps the end.
+fn end(text: &str, room: usize, marker: &impl Fn(usize, usize) -> String) -> Cut {
+    let from = end_of_character(text, suffix_within(text, room));
+    let tail = &text[from..];
+    let kept = match tail.find('\n') {
+        _ if from == 0 || text[..from].ends_with('\n') => tail,
+        Some(line) if line <= tail.len() / 2 => &tail[line + 1..],
+        _ => behind_open_tag(&text[..from], tail),
+    };
+    let kept = kept.trim_start_matches(['\n', '\r']);
+    let mut cut = marker(kept.len(), text.len());
+    for open in &open_at_end(&text[..text.len() - kept.len()], text) {
+        cut.push('\n');
+        match open {
+            Open::Fence { line, .. } => cut.push_str(line),
+            Open::Element { tag, .. } => cut.push_str(tag),
+        }
+    }
+    if !kept.is_empty() {
+        cut.push('\n');
+    }
+    cut.push_str(kept);
+    Cut {
+        text: cut,
+        kept: kept.len(),
+    }
+}
+
+/// What was opened before a place and is closed only behind it.
+#[derive(Debug, PartialEq, Eq)]
+enum Open<'t> {
+    /// A fenced block of code, by the line that opens it.
+    Fence {
+        sign: char,
+        length: usize,
+        line: &'t str,
+    },
+    /// An element, as in XML, by its opening tag.
+    Element { name: &'t str, tag: &'t str },
+}
+
+/// What is open at the end of `kept`, the beginning of `text`, from the outside in.
+///
+/// Fences are those of `CommonMark`. A tag counts if its element is closed somewhere in the text: `<T>` in
+/// prose and `<br>` are none.
+fn open_at_end<'t>(kept: &'t str, text: &'t str) -> Vec<Open<'t>> {
+    let rest = &text[kept.len()..];
+    let mut open: Vec<Open<'t>> = Vec::new();
+    for line in kept.split('\n') {
+        if let Some(Open::Fence { sign, length, .. }) = open.last() {
+            if closes_fence(line, *sign, *length) {
+                open.pop();
+            }
+            continue;
+        }
+        if let Some((sign, length)) = opens_fence(line) {
+            open.push(Open::Fence { sign, length, line });
+            continue;
+        }
+        for tag in tags(line) {
+            if let Some(name) = tag.strip_prefix("</") {
+                let name = name_of(name);
+                let place = open.iter().rposition(
+                    |open| matches!(open, Open::Element { name: other, .. } if *other == name),
+                );
+                if let Some(place) = place {
+                    open.truncate(place);
+                }
+            } else if !tag.ends_with("/>") && open.len() < MAX_OPEN {
+                let name = name_of(&tag[1..]);
+                open.push(Open::Element { name, tag });
+            }
+        }
+    }
+    open.retain(|open| match open {
+        Open::Fence { .. } => true,
+        Open::Element { name, .. } => closes_element(rest, name),
+    });
+    open
+}
+
+fn opens_fence(line: &str) -> Option<(char, usize)> {
+    let inner = line.trim_start_matches(' ');
+    if line.len() - inner.len() > 3 {
+        return None;
+    }
+    let sign = inner.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let length = inner.chars().take_while(|c| *c == sign).count();
+    let info = &inner[length..];
+    (length >= 3 && !(sign == '`' && info.contains('`'))).then_some((sign, length))
+}
+
+fn closes_fence(line: &str, sign: char, length: usize) -> bool {
+    let inner = line.trim_start_matches(' ');
+    let run = inner.chars().take_while(|c| *c == sign).count();
+    line.len() - inner.len() <= 3 && run >= length && inner[run..].trim().is_empty()
+}
+
+/// The tags in a line: `<name …>`, `</name>`, `<name …/>`.
+fn tags(line: &str) -> impl Iterator<Item = &str> {
+    let mut rest = line;
+    std::iter::from_fn(move || {
+        loop {
+            let start = rest.find('<')?;
+            let tag = &rest[start..];
+            rest = &tag[1..];
+            if !begins_tag(tag) {
+                continue;
+            }
+            let end = tag.find('>')?;
+            rest = &tag[end + 1..];
+            return Some(&tag[..=end]);
+        }
+    })
+}
+
+fn begins_tag(text: &str) -> bool {
+    let inner = text.strip_prefix("</").unwrap_or(&text[1..]);
+    inner.starts_with(|c: char| c.is_ascii_alphabetic())
+}
+
+fn name_of(inner: &str) -> &str {
+    let of_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
+    let end = inner.find(|c| !of_name(c)).unwrap_or(inner.len());
+    &inner[..end]
+}
+
+fn closes_element(text: &str, name: &str) -> bool {
+    let mut rest = text;
+    while let Some(start) = rest.find("</") {
+        rest = &rest[start + 2..];
+        if name_of(rest) == name {
+            return true;
+        }
+    }
+    false
+}
+
+/// Takes away the beginning of a tag that has no end.
+fn before_open_tag(kept: &str) -> &str {
+    let line = kept.rfind('\n').map_or(0, |at| at + 1);
+    match kept[line..].rfind('<') {
+        Some(at) if !kept[line + at..].contains('>') && may_begin_tag(&kept[line + at..]) => {
+            &kept[..line + at]
+        }
+        _ => kept,
+    }
+}
+
+/// The same from behind: takes away the end of a tag that begins before.
+fn behind_open_tag<'t>(before: &str, tail: &'t str) -> &'t str {
+    let line = before.rfind('\n').map_or(0, |at| at + 1);
+    let open = before[line..].rfind('<').is_some_and(|at| {
+        !before[line + at..].contains('>') && may_begin_tag(&before[line + at..])
+    });
+    match tail.find(['>', '\n']) {
+        Some(at) if open && tail[at..].starts_with('>') => &tail[at + 1..],
+        _ => tail,
+    }
+}
+
+fn may_begin_tag(text: &str) -> bool {
+    matches!(text, "<" | "</") || begins_tag(text)
+}
+
+/// The nearest place at or before `at` where a character begins, as a reader sees characters: not
+/// between a letter and its accents, or within an emoji of several parts.
+fn start_of_character(text: &str, at: usize) -> usize {
+    let mut at = text.floor_char_boundary(at);
+    while at > 0 && at < text.len() && joins(text, at) {
+        at = text.floor_char_boundary(at - 1);
+    }
+    at
+}
+
+/// The nearest such place at or behind `at`.
+fn end_of_character(text: &str, at: usize) -> usize {
+    let mut at = text.ceil_char_boundary(at);
+    while at < text.len() && at > 0 && joins(text, at) {
+        at = text.ceil_char_boundary(at + 1);
+    }
+    at
+}
+
+/// Whether what is before and behind a place makes one character.
+fn joins(text: &str, at: usize) -> bool {
+    const JOINER: char = '\u{200D}';
+    let before = text[..at].chars().next_back();
+    let behind = text[at..].chars().next();
+    let extends = |c: char| {
+        matches!(c, JOINER | '\u{0300}'..='\u{036F}' | '\u{1AB0}'..='\u{1AFF}' | '\u{1DC0}'..='\u{1DFF}'
+            | '\u{20D0}'..='\u{20FF}' | '\u{FE00}'..='\u{FE0F}' | '\u{FE20}'..='\u{FE2F}'
+            | '\u{1F3FB}'..='\u{1F3FF}' | '\u{E0100}'..='\u{E01EF}')
+    };
+    before == Some(JOINER)
+        || behind.is_some_and(extends)
+        || (before, behind) == (Some('\r'), Some('\n'))
+}
