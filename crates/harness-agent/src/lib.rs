@@ -37,6 +37,7 @@ mod error;
 mod harness;
 mod harness_builder;
 pub mod middlewares;
+mod notes;
 mod session;
 mod system_prompt;
 
