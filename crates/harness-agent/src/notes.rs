@@ -65,24 +65,26 @@ impl Notes {
 
     /// The conversation with the notes in it. Notes whose message is gone are forgotten.
     pub(crate) fn show(&mut self, messages: Vec<MessageRef>) -> Vec<MessageRef> {
-        if self.placed.is_empty() {
-            return messages;
+        let (shown, missing) = self.merged(&messages);
+        if !missing {
+            return shown;
         }
-        self.placed.retain(|placed| {
-            let there = |message: &MessageRef| message.same(&placed.anchor);
-            // Most stand near the end.
-            messages.iter().rev().any(there)
-        });
+        self.placed
+            .retain(|placed| messages.iter().any(|message| message.same(&placed.anchor)));
+        self.merged(&messages).0
+    }
+
+    /// Both in one pass, since both are in order; and whether a note found no place.
+    fn merged(&self, messages: &[MessageRef]) -> (Vec<MessageRef>, bool) {
         let mut shown = Vec::with_capacity(messages.len() + self.placed.len());
         let mut next = self.placed.iter().peekable();
         for message in messages {
-            let at = shown.len();
-            shown.push(message);
-            while let Some(placed) = next.next_if(|placed| placed.anchor.same(&shown[at])) {
+            shown.push(message.clone());
+            while let Some(placed) = next.next_if(|placed| placed.anchor.same(message)) {
                 shown.push(placed.note.clone());
             }
         }
-        shown
+        (shown, next.peek().is_some())
     }
 }
 
