@@ -60,33 +60,17 @@ impl std::fmt::Debug for DefaultOptions {
 ///
 /// `Err` if a tool is asked for that does not exist.
 pub fn default_harness(options: DefaultOptions) -> Result<AgentHarness, Error> {
-    let all = default_tools(&options.workspace);
-    let tools = match &options.tools {
-        None => all,
-        Some(names) => {
-            for name in names {
-                if !all.iter().any(|tool| tool.spec().name == *name) {
-                    let there: Vec<&str> =
-                        all.iter().map(|tool| tool.spec().name.as_str()).collect();
-                    return Err(Error::Config(harness_core::Error::Config(format!(
-                        "there is no tool `{name}`; the tools are {}",
-                        there.join(", ")
-                    ))));
-                }
-            }
-            all.into_iter()
-                .filter(|tool| names.contains(&tool.spec().name))
-                .collect()
-        }
-    };
     let mut builder = AgentHarness::builder()
         .shared_model(options.model)
-        .tools(tools)
+        .tools(default_tools(&options.workspace))
         .working_dir(options.workspace.root())
         .system_prompt(options.system_prompt)
         .thinking(options.thinking)
         .limits(options.limits)
         .retry(options.retry);
+    if let Some(names) = options.tools {
+        builder = builder.only_tools(names);
+    }
     for text in options.append_system_prompt {
         builder = builder.append_system_prompt(text);
     }

@@ -10,7 +10,17 @@ pub enum Error {
     /// A configuration that the loop cannot run.
     #[error(transparent)]
     Config(#[from] harness_core::Error),
-    /// The system prompt's template could not be rendered.
-    #[error("the system prompt cannot be rendered: {0}")]
+    /// An extension failed.
+    #[error("the extension `{extension}` failed in {hook}: {message}")]
+    Extension {
+        /// The extension.
+        extension: String,
+        /// Its hook.
+        hook: &'static str,
+        /// What it says.
+        message: String,
+    },
+    /// A template could not be rendered.
+    #[error("a prompt cannot be rendered: {0}")]
     Prompt(#[from] harness_prompt::Error),
 }

@@ -1,17 +1,19 @@
 //! The agent.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use harness_core::{
-    Caller, CancellationToken, Fitted, Journal, LoopConfig, Middleware, Model, RunContext,
-    RunHandle, RunInput, RunOptions, ThinkingLevel, ToolOutcome, ToolRef, UserMessage,
+    Caller, CancellationToken, Event, Fitted, Journal, LoopConfig, Model, RunContext, RunHandle,
+    RunInput, RunOptions, ThinkingLevel, ToolOutcome, ToolRef, UserMessage,
 };
 
+use crate::assembly::{Assembly, assemble};
 use crate::error::Error;
 use crate::harness_builder::{AgentHarnessBuilder, Parts};
-use crate::middlewares::WorkspaceMiddleware;
 use crate::session::AgentSession;
+use crate::summary::{SummaryDraft, SummaryKind, SummaryRequest};
+use crate::tool_decision::Withheld;
 
 /// An agent: the parts that it was built from, ready to run.
 ///
@@ -26,7 +28,7 @@ struct Inner {
     parts: Parts,
     model: Arc<dyn Model>,
     /// What [`AgentHarness::build_loop_config`] makes of the default context.
-    config: LoopConfig,
+    assembly: Assembly,
 }
 
 /// What may differ from one run, or one session, to the next.
@@ -36,10 +38,24 @@ pub struct LoopContext {
     pub model: Option<Arc<dyn Model>>,
     /// Other tools.
     pub tools: Option<Vec<ToolRef>>,
+    /// Only the tools of these names.
+    pub only_tools: Option<Vec<String>>,
+    /// Tools that may not be offered, and who says so.
+    pub withheld: Vec<Withheld>,
     /// Another thinking level.
     pub thinking: Option<ThinkingLevel>,
     /// Where the steps of runs are recorded.
     pub journal: Option<Arc<dyn Journal>>,
+}
+
+/// A system prompt, as it is shown to people.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ShownPrompt {
+    /// The prompt, and what had to give way in it.
+    pub fitted: Fitted,
+    /// Files that could not be used, or only in part.
+    pub warnings: Vec<String>,
 }
 
 impl std::fmt::Debug for LoopContext {
@@ -47,6 +63,8 @@ impl std::fmt::Debug for LoopContext {
         f.debug_struct("LoopContext")
             .field("model", &self.model.as_ref().map(|model| &model.info().id))
             .field("tools", &self.tools)
+            .field("only_tools", &self.only_tools)
+            .field("withheld", &self.withheld)
             .field("thinking", &self.thinking)
             .finish_non_exhaustive()
     }
@@ -60,27 +78,35 @@ impl AgentHarness {
 
     pub(crate) fn from_parts(parts: Parts) -> Result<Self, Error> {
         let model = parts.model.clone().ok_or(Error::NoModel)?;
-        let config = assemble(&parts, &model, &LoopContext::default())?;
+        let assembly = assemble(&parts, &model, &LoopContext::default())?;
         Ok(Self {
             inner: Arc::new(Inner {
                 parts,
                 model,
-                config,
+                assembly,
             }),
         })
     }
 
-    /// Puts a loop's configuration together: model, tools, system prompt, middlewares, bounds.
+    /// Puts a loop's configuration together, and says why it is as it is: skills, tools, system prompt,
+    /// middlewares, bounds, each through the [extensions](crate::Extension).
     ///
-    /// This is the only place where it is done. The user's middlewares are registered before the
-    /// built-in ones, so that at equal order they see the bare prompt first and stand outside.
-    pub fn build_loop_config(&self, context: &LoopContext) -> Result<LoopConfig, Error> {
+    /// This is the only place where it is done. The system prompt starts as the template's sections (or
+    /// a text of the caller's), and what was appended to it. Before each turn it passes through the
+    /// user's middlewares, and then the built-in ones, which add the workspace, instructions, memory,
+    /// knowledge, tasks, skills and the mode, in this order; what is not stable goes last.
+    pub fn build_loop_config(&self, context: &LoopContext) -> Result<Assembly, Error> {
         assemble(&self.inner.parts, &self.inner.model, context)
     }
 
     /// The configuration of runs without a context of their own.
     pub fn loop_config(&self) -> &LoopConfig {
-        &self.inner.config
+        &self.inner.assembly.config
+    }
+
+    /// The reasons for the configuration of runs without a context of their own.
+    pub fn assembly(&self) -> &Assembly {
+        &self.inner.assembly
     }
 
     /// Runs one task in a conversation of its own. The run goes on while its handle is polled.
@@ -92,7 +118,7 @@ impl AgentHarness {
     /// names no folder, the agent's own is meant.
     pub fn run<'a>(&self, input: RunInput, mut options: RunOptions<'a>) -> RunHandle<'a> {
         self.fill_in(&mut options.caller);
-        harness_core::run_with(&self.inner.config, input, options)
+        harness_core::run_with(&self.inner.assembly.config, input, options)
     }
 
     /// A conversation that is kept in memory.
@@ -100,12 +126,52 @@ impl AgentHarness {
         AgentSession::new(self.clone())
     }
 
-    /// The system prompt as a model would get it now, section by section, and what had to give way in
-    /// it.
-    pub async fn system_prompt(&self, mut caller: Caller) -> Result<Fitted, Error> {
+    /// The system prompt as a model would get it now, section by section, what had to give way in it,
+    /// and what a person should know of it.
+    pub async fn system_prompt(&self, mut caller: Caller) -> Result<ShownPrompt, Error> {
         self.fill_in(&mut caller);
-        let cx = RunContext::detached(caller);
-        Ok(self.inner.config.assemble_system_prompt(&cx).await?)
+        let warnings = Arc::new(Mutex::new(Vec::new()));
+        let told = Arc::clone(&warnings);
+        let cx = RunContext::detached(caller).tapped(move |event| {
+            if let Event::Warning { message } = event {
+                told.lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push(message);
+            }
+            None
+        });
+        let fitted = self
+            .inner
+            .assembly
+            .config
+            .assemble_system_prompt(&cx)
+            .await?;
+        let warnings =
+            std::mem::take(&mut *warnings.lock().unwrap_or_else(PoisonError::into_inner));
+        Ok(ShownPrompt { fitted, warnings })
+    }
+
+    /// How a conversation that became too long is to be summarised: what to ask a model for, or the
+    /// summary, if an [extension](crate::Extension::on_compaction) gives it.
+    pub async fn draft_compaction(&self, request: SummaryRequest) -> Result<SummaryDraft, Error> {
+        self.draft(SummaryKind::Compaction, request).await
+    }
+
+    /// The same for a branch of a conversation that is left for another one.
+    pub async fn draft_branch_summary(
+        &self,
+        request: SummaryRequest,
+    ) -> Result<SummaryDraft, Error> {
+        self.draft(SummaryKind::Branch, request).await
+    }
+
+    async fn draft(
+        &self,
+        kind: SummaryKind,
+        request: SummaryRequest,
+    ) -> Result<SummaryDraft, Error> {
+        let parts = &self.inner.parts;
+        SummaryDraft::make(kind, request, &parts.templates, &parts.extensions).await
     }
 
     /// Calls a tool as a model's call would be, middlewares included. `arguments` is JSON text.
@@ -117,7 +183,7 @@ impl AgentHarness {
         cancellation: CancellationToken,
     ) -> Result<ToolOutcome, Error> {
         self.fill_in(&mut caller);
-        let config = &self.inner.config;
+        let config = &self.inner.assembly.config;
         Ok(harness_core::call_tool(config, caller, tool, arguments, cancellation).await?)
     }
 
@@ -133,58 +199,10 @@ impl AgentHarness {
     }
 }
 
-fn assemble(
-    parts: &Parts,
-    model: &Arc<dyn Model>,
-    context: &LoopContext,
-) -> Result<LoopConfig, Error> {
-    let model = context.model.as_ref().unwrap_or(model);
-    let tools = context.tools.as_ref().unwrap_or(&parts.tools);
-    let mut prompt = parts.system_prompt.prompt(tools)?;
-    for (number, text) in parts.appended.iter().enumerate() {
-        prompt = prompt.with_section(format!("appended-{}", number + 1), text.as_str(), "caller");
-    }
-    let mut builder = LoopConfig::builder(Arc::clone(model))
-        .tools(tools.iter().cloned())
-        .system_prompt(prompt)
-        .thinking(context.thinking.unwrap_or(parts.thinking))
-        .execution(parts.execution)
-        .limits(parts.limits.clone())
-        .retry(parts.retry.clone())
-        .queue_mode(parts.queue_mode);
-    if let Some(tokens) = parts.max_output_tokens {
-        builder = builder.max_output_tokens(tokens);
-    }
-    if let Some(temperature) = parts.temperature {
-        builder = builder.temperature(temperature);
-    }
-    if let Some(journal) = context.journal.as_ref().or(parts.journal.as_ref()) {
-        builder = builder.journal(Arc::clone(journal));
-    }
-    if let Some(clock) = &parts.clock {
-        builder = builder.clock(Arc::clone(clock));
-    }
-    if let Some(entropy) = &parts.entropy {
-        builder = builder.entropy(Arc::clone(entropy));
-    }
-    for middleware in &parts.middlewares {
-        builder = builder.shared_middleware(Arc::clone(middleware));
-    }
-    for middleware in built_in() {
-        builder = builder.shared_middleware(middleware);
-    }
-    Ok(builder.build()?)
-}
-
-/// The built-in middlewares, in the order in which their sections follow one another.
-fn built_in() -> Vec<Arc<dyn Middleware>> {
-    vec![Arc::new(WorkspaceMiddleware::default())]
-}
-
 impl std::fmt::Debug for AgentHarness {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AgentHarness")
-            .field("config", &self.inner.config)
+            .field("config", &self.inner.assembly.config)
             .finish_non_exhaustive()
     }
 }

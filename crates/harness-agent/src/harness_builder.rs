@@ -7,9 +7,13 @@ use harness_core::{
     Clock, Entropy, Execution, Journal, Limits, Middleware, Model, QueueMode, RetryPolicy,
     ThinkingLevel, ToolRef,
 };
+use harness_prompt::Templates;
 
 use crate::error::Error;
+use crate::extension::Extension;
 use crate::harness::AgentHarness;
+use crate::middlewares::WorkspaceContextOptions;
+use crate::skill::SkillSummary;
 use crate::system_prompt::SystemPromptSource;
 
 /// The parts that an agent is built from.
@@ -17,6 +21,11 @@ use crate::system_prompt::SystemPromptSource;
 pub(crate) struct Parts {
     pub(crate) model: Option<Arc<dyn Model>>,
     pub(crate) tools: Vec<ToolRef>,
+    pub(crate) only_tools: Option<Vec<String>>,
+    pub(crate) skills: Vec<SkillSummary>,
+    pub(crate) extensions: Vec<Arc<dyn Extension>>,
+    pub(crate) templates: Arc<Templates>,
+    pub(crate) workspace_context: Option<WorkspaceContextOptions>,
     pub(crate) middlewares: Vec<Arc<dyn Middleware>>,
     pub(crate) system_prompt: SystemPromptSource,
     pub(crate) appended: Vec<String>,
@@ -34,14 +43,17 @@ pub(crate) struct Parts {
 }
 
 /// Builds an [`AgentHarness`]. Only the model is needed.
-#[derive(Default)]
 pub struct AgentHarnessBuilder {
     parts: Parts,
 }
 
 impl AgentHarnessBuilder {
     pub(crate) fn new() -> Self {
-        Self::default()
+        let parts = Parts {
+            workspace_context: Some(WorkspaceContextOptions::default()),
+            ..Parts::default()
+        };
+        Self { parts }
     }
 
     /// The model to ask.
@@ -64,6 +76,45 @@ impl AgentHarnessBuilder {
     /// Adds tools.
     pub fn tools(mut self, tools: impl IntoIterator<Item = ToolRef>) -> Self {
         self.parts.tools.extend(tools);
+        self
+    }
+
+    /// Offers only the tools of these names. Unknown names are an error of [`build`](Self::build).
+    pub fn only_tools(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.parts.only_tools = Some(names.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Tells the model of skills, in this order.
+    pub fn skills(mut self, skills: impl IntoIterator<Item = SkillSummary>) -> Self {
+        self.parts.skills.extend(skills);
+        self
+    }
+
+    /// Adds an extension. They run in the order of their registration.
+    pub fn extension(mut self, extension: impl Extension) -> Self {
+        self.parts.extensions.push(Arc::new(extension));
+        self
+    }
+
+    /// The templates of the system prompt and of summaries, in the place of the built-in ones.
+    pub fn templates(mut self, templates: impl Into<Arc<Templates>>) -> Self {
+        self.parts.templates = templates.into();
+        self
+    }
+
+    /// What the model is told of its workspace: see [`WorkspaceContextMiddleware`]. By default, all that
+    /// is there in the [working folder](Self::working_dir), if there is one.
+    ///
+    /// [`WorkspaceContextMiddleware`]: crate::middlewares::WorkspaceContextMiddleware
+    pub fn workspace_context(mut self, options: WorkspaceContextOptions) -> Self {
+        self.parts.workspace_context = Some(options);
+        self
+    }
+
+    /// Tells the model nothing of its workspace.
+    pub fn without_workspace_context(mut self) -> Self {
+        self.parts.workspace_context = None;
         self
     }
 

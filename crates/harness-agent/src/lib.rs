@@ -31,23 +31,38 @@
 //! # runtime.block_on(example(ScriptedModel::new([Reply::text("Hello.")]))).unwrap();
 //! ```
 
+mod assembly;
+mod context_budget;
+mod context_files;
 #[cfg(feature = "tools")]
 mod default_harness;
 mod error;
+mod extension;
 mod harness;
 mod harness_builder;
+mod instruction_files;
 pub mod middlewares;
 mod notes;
 mod session;
+mod skill;
+mod summary;
 mod system_prompt;
+mod today;
+mod tool_decision;
+mod watch;
 
+pub use assembly::{Assembly, BatchDecision, LoopDraft};
 #[cfg(feature = "tools")]
 pub use default_harness::{DefaultOptions, default_harness};
 pub use error::Error;
-pub use harness::{AgentHarness, LoopContext};
+pub use extension::{Extension, ExtensionResult};
+pub use harness::{AgentHarness, LoopContext, ShownPrompt};
 pub use harness_builder::AgentHarnessBuilder;
 pub use harness_core as core;
 #[cfg(feature = "tools")]
 pub use harness_tools::{Workspace, default_tools};
 pub use session::{AgentSession, SessionRun};
+pub use skill::SkillSummary;
+pub use summary::{SummaryDraft, SummaryKind, SummaryRequest};
 pub use system_prompt::SystemPromptSource;
+pub use tool_decision::{ToolDecision, Withheld};

@@ -1,5 +1,9 @@
 //! The built-in middlewares, one file each.
 
-mod workspace;
+mod skills;
+mod workspace_context;
 
-pub use workspace::{WORKSPACE_SECTION, WorkspaceMiddleware};
+pub use skills::SkillsMiddleware;
+pub use workspace_context::{
+    WORKSPACE_SECTION, WorkspaceContextMiddleware, WorkspaceContextOptions,
+};

@@ -40,8 +40,12 @@ impl Notes {
     pub(crate) fn change(&mut self, key: &str, text: Option<&str>) {
         match text {
             Some(text) => {
+                let message = Message::user(text);
                 for placed in self.placed.iter_mut().filter(|placed| placed.key == key) {
-                    placed.note = MessageRef::new(Message::user(text));
+                    // The same message in memory keeps what clients made of it.
+                    if *placed.note != message {
+                        placed.note = MessageRef::new(message.clone());
+                    }
                 }
             }
             None => self.placed.retain(|placed| placed.key != key),
@@ -65,6 +69,9 @@ impl Notes {
 
     /// The conversation with the notes in it. Notes whose message is gone are forgotten.
     pub(crate) fn show(&mut self, messages: Vec<MessageRef>) -> Vec<MessageRef> {
+        if self.placed.is_empty() {
+            return messages;
+        }
         let (shown, missing) = self.merged(&messages);
         if !missing {
             return shown;

@@ -64,7 +64,7 @@ impl AgentSession {
 
     /// Uses another model, other tools or another thinking level from the next run on.
     pub fn reconfigure(&mut self, context: &LoopContext) -> Result<(), Error> {
-        self.config = self.harness.build_loop_config(context)?;
+        self.config = self.harness.build_loop_config(context)?.config;
         Ok(())
     }
 

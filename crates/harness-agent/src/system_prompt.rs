@@ -1,7 +1,7 @@
 //! Where the system prompt starts from.
 
 use harness_core::{SystemPrompt, ToolRef};
-use harness_prompt::{SystemPromptValues, ToolHint};
+use harness_prompt::{SystemPromptValues, Templates, ToolHint};
 
 use crate::error::Error;
 
@@ -20,7 +20,11 @@ pub enum SystemPromptSource {
 
 impl SystemPromptSource {
     /// The prompt for these tools.
-    pub(crate) fn prompt(&self, tools: &[ToolRef]) -> Result<SystemPrompt, Error> {
+    pub(crate) fn prompt(
+        &self,
+        templates: &Templates,
+        tools: &[ToolRef],
+    ) -> Result<SystemPrompt, Error> {
         let mut prompt = SystemPrompt::default();
         match self {
             Self::Empty => {}
@@ -36,7 +40,7 @@ impl SystemPromptSource {
                         .collect(),
                     ..SystemPromptValues::default()
                 };
-                for section in harness_prompt::default_sections(&values)? {
+                for section in templates.system_prompt(&values)? {
                     // Where the agent works may differ from run to run: a middleware adds it.
                     if *section.name != *crate::middlewares::WORKSPACE_SECTION {
                         prompt = prompt.with(section);

@@ -19,6 +19,7 @@ pub(crate) async fn show(arguments: PromptShowArguments) -> Result<ExitCode, Fai
         .system_prompt(Caller::default())
         .await
         .map_err(|error| Failure::failed(error.to_string()))?
+        .fitted
         .prompt;
     let text = prompt.text();
     let specs = agent

@@ -75,6 +75,11 @@ pub trait Tool: Send + Sync + 'static {
         Replay::Never
     }
 
+    /// Why the tool cannot be offered here, if it cannot: what it needs is not there.
+    fn unavailable(&self) -> Option<String> {
+        None
+    }
+
     /// Brings arguments into the advertised shape before anyone looks at them: other names for a
     /// parameter, an older layout. Middlewares and the tool see the result.
     fn prepare(&self, arguments: Value) -> Value {
@@ -232,6 +237,7 @@ pub(crate) enum Called {
 
 /// The private twin of [`Tool`], which can be a trait object.
 trait ErasedTool: Send + Sync {
+    fn unavailable(&self) -> Option<String>;
     fn prepare(&self, arguments: Value) -> Value;
     /// Whether the arguments can be read as the tool's own type.
     fn can_read(&self, arguments: &Value) -> bool;
@@ -244,6 +250,10 @@ trait ErasedTool: Send + Sync {
 }
 
 impl<T: Tool> ErasedTool for T {
+    fn unavailable(&self) -> Option<String> {
+        Tool::unavailable(self)
+    }
+
     fn prepare(&self, arguments: Value) -> Value {
         Tool::prepare(self, arguments)
     }
@@ -344,6 +354,16 @@ impl ToolRef {
                 self.0.spec.name
             )),
         }
+    }
+
+    /// Why the tool cannot be offered here; see [`Tool::unavailable`].
+    pub fn unavailable(&self) -> Option<String> {
+        self.0.tool.unavailable()
+    }
+
+    /// Whether both are the same tool in memory.
+    pub fn same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// What a call with these arguments would do; unknown if they do not fit the tool.
@@ -461,6 +481,10 @@ struct Dynamic {
 }
 
 impl ErasedTool for Dynamic {
+    fn unavailable(&self) -> Option<String> {
+        None
+    }
+
     fn prepare(&self, arguments: Value) -> Value {
         arguments
     }

@@ -18,6 +18,31 @@ pub(crate) const BUILTINS: &[Builtin] = &[
         parameters: tools,
     },
     Builtin {
+        name: "system-prompt/context-files",
+        source: include_str!("../templates/system-prompt/context-files.hbs"),
+        parameters: files_with_text,
+    },
+    Builtin {
+        name: "system-prompt/instructions",
+        source: include_str!("../templates/system-prompt/instructions.hbs"),
+        parameters: files_with_text,
+    },
+    Builtin {
+        name: "system-prompt/knowledge",
+        source: include_str!("../templates/system-prompt/knowledge.hbs"),
+        parameters: knowledge,
+    },
+    Builtin {
+        name: "system-prompt/memory",
+        source: include_str!("../templates/system-prompt/memory.hbs"),
+        parameters: file,
+    },
+    Builtin {
+        name: "system-prompt/nested-instructions",
+        source: include_str!("../templates/system-prompt/nested-instructions.hbs"),
+        parameters: nested,
+    },
+    Builtin {
         name: "system-prompt/role",
         source: include_str!("../templates/system-prompt/role.hbs"),
         parameters: tools,
@@ -26,6 +51,11 @@ pub(crate) const BUILTINS: &[Builtin] = &[
         name: "system-prompt/rules",
         source: include_str!("../templates/system-prompt/rules.hbs"),
         parameters: tools,
+    },
+    Builtin {
+        name: "system-prompt/skills",
+        source: include_str!("../templates/system-prompt/skills.hbs"),
+        parameters: skills,
     },
     Builtin {
         name: "system-prompt/tools",
@@ -72,5 +102,45 @@ fn workspace() -> Vec<Parameter> {
             "platform",
             "the operating system: `linux`, `macos`, `windows`",
         ),
+        Parameter::optional("temporary_folder", "where temporary files go", ""),
     ]
+}
+
+fn file() -> Vec<Parameter> {
+    vec![
+        Parameter::required("path", "the path of the file"),
+        Parameter::required("text", "its text, or the part that there is room for"),
+    ]
+}
+
+fn nested() -> Vec<Parameter> {
+    let mut parameters = file();
+    parameters.push(Parameter::required(
+        "folder",
+        "the folder that the file is in",
+    ));
+    parameters
+}
+
+fn files_with_text() -> Vec<Parameter> {
+    vec![Parameter::required(
+        "files",
+        "the files, in order: a list of `{path, text}`",
+    )]
+}
+
+fn knowledge() -> Vec<Parameter> {
+    vec![
+        Parameter::optional("path", "the path of KNOWLEDGE.md", ""),
+        Parameter::optional("text", "its text, or the part that there is room for", ""),
+        Parameter::optional("folder", "the folder `knowledge`", ""),
+        Parameter::optional("files", "the paths of the files in it, one a line", ""),
+    ]
+}
+
+fn skills() -> Vec<Parameter> {
+    vec![Parameter::required(
+        "skills",
+        "the skills: a list of `{name, description, file}`",
+    )]
 }

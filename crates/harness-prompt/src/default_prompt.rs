@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::error::Error;
@@ -21,6 +22,8 @@ pub struct SystemPromptValues {
     pub working_dir: String,
     /// The operating system: [`std::env::consts::OS`].
     pub platform: String,
+    /// Where temporary files go; not spoken of if empty.
+    pub temporary_folder: String,
 }
 
 /// A tool on offer.
@@ -44,15 +47,24 @@ impl Templates {
         let values = values.to_value();
         let mut sections = Vec::with_capacity(SECTIONS.len());
         for name in SECTIONS {
-            let template = format!("system-prompt/{name}");
-            let text = self.render(&template, &values)?;
-            let text = text.trim_matches(['\n', '\r']);
-            if !text.trim().is_empty() {
-                let section = Section::new(name, text, format!("template:{template}"));
-                sections.push(section.with_rank(Section::ESSENTIAL));
-            }
+            sections.extend(self.section(name, &values)?);
         }
         Ok(sections)
+    }
+
+    /// The section that the template `system-prompt/{name}` renders, essential; `None` if it is blank.
+    pub fn section<V: Serialize + ?Sized>(
+        &self,
+        name: &str,
+        values: &V,
+    ) -> Result<Option<Section>, Error> {
+        let template = format!("system-prompt/{name}");
+        let text = self.render(&template, values)?;
+        let text = text.trim_matches(['\n', '\r']);
+        Ok((!text.trim().is_empty()).then(|| {
+            let section = Section::new(name, text, format!("template:{template}"));
+            section.with_rank(Section::ESSENTIAL)
+        }))
     }
 }
 
@@ -82,6 +94,7 @@ impl SystemPromptValues {
             "hints": hints,
             "working_dir": one_line(&self.working_dir),
             "platform": one_line(&self.platform),
+            "temporary_folder": one_line(&self.temporary_folder),
         })
     }
 }

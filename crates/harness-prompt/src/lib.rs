@@ -51,7 +51,7 @@
 //! let sections = default_sections(&SystemPromptValues {
 //!     tools: vec![ToolHint { name: "bash".into(), hint: String::new() }],
 //!     working_dir: "/home/ada/project".into(),
-//!     platform: std::env::consts::OS.into(),
+//!     platform: std::env::consts::OS.into(),     temporary_folder: String::new(),
 //! })?;
 //! assert_eq!(sections[0].name, "role");
 //! # Ok::<(), harness_prompt::Error>(())

@@ -220,6 +220,10 @@ impl Tool for BashTool {
         aliases::apply("bash", arguments)
     }
 
+    fn unavailable(&self) -> Option<String> {
+        self.0.processes().unavailable(self.0.shell())
+    }
+
     fn effects(&self, _: &ToolContext, args: &BashArgs) -> ToolEffects {
         match (&args.command, args.job) {
             (Some(command), _) => ToolEffects::run(command),

@@ -15,7 +15,7 @@ use tokio::process::{Child, ChildStderr, ChildStdout};
 use crate::error::Error;
 use crate::process::{self, ProcessTree};
 use crate::processes::{OutputStream, Process, ProcessEvent, ProcessExit, ProcessSpec, Processes};
-use crate::shell::VARIABLES;
+use crate::shell::{ShellOptions, VARIABLES};
 use crate::startup_file::StartupFile;
 
 /// How much is read from a pipe at once.
@@ -38,6 +38,10 @@ pub struct LocalProcesses;
 
 #[async_trait]
 impl Processes for LocalProcesses {
+    fn unavailable(&self, shell: &ShellOptions) -> Option<String> {
+        shell.find_shell().err().map(|error| error.to_string())
+    }
+
     async fn start(&self, spec: ProcessSpec<'_>) -> Result<Box<dyn Process>, Error> {
         Ok(Box::new(LocalProcess::start(spec)?))
     }

@@ -15,6 +15,12 @@ use crate::shell::ShellOptions;
 /// SIGKILL, what is kept of the output and how it is shown are the same for all of them.
 #[async_trait]
 pub trait Processes: fmt::Debug + Send + Sync {
+    /// Why no command can be started here, if none can.
+    fn unavailable(&self, shell: &ShellOptions) -> Option<String> {
+        let _ = shell;
+        None
+    }
+
     /// Starts a command, with an empty standard input and no terminal.
     ///
     /// [`Error::Folder`] if the folder to run in is not there or is no folder; [`Error::Command`], with

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use harness_agent::core::test_support::{Recorder, Reply, ScriptedModel, assert_hooks_honest};
+use harness_agent::core::test_support::{Recorder, Reply, ScriptedModel};
 use harness_agent::core::{
     Caller, CancellationToken, Message, Model, ThinkingLevel, ToolOutcome, from_fn,
 };
-use harness_agent::middlewares::WorkspaceMiddleware;
 use harness_agent::{
     AgentHarness, DefaultOptions, Error, LoopContext, SystemPromptSource, Workspace,
     default_harness, default_tools,
@@ -93,7 +92,13 @@ async fn a_run_may_have_a_folder_of_its_own() {
         working_dir: Some("/srv/other".into()),
         ..Caller::default()
     };
-    let text = agent.system_prompt(caller).await.unwrap().prompt.text();
+    let text = agent
+        .system_prompt(caller)
+        .await
+        .unwrap()
+        .fitted
+        .prompt
+        .text();
     assert!(
         text.contains("/srv/other") && !text.contains("/srv/usual"),
         "{text}"
@@ -102,6 +107,7 @@ async fn a_run_may_have_a_folder_of_its_own() {
         .system_prompt(Caller::default())
         .await
         .unwrap()
+        .fitted
         .prompt
         .text();
     assert!(text.contains("/srv/usual"), "{text}");
@@ -120,9 +126,9 @@ fn a_context_replaces_model_tools_and_thinking() {
         model: Some(other),
         tools: Some(Vec::new()),
         thinking: Some(ThinkingLevel::High),
-        journal: None,
+        ..LoopContext::default()
     };
-    let config = agent.build_loop_config(&context).unwrap();
+    let config = agent.build_loop_config(&context).unwrap().config;
     assert_eq!(config.model().info().id.name, "other");
     assert!(config.tools().is_empty());
     assert!(config.system_prompt().text().contains("You have no tools"));
@@ -221,11 +227,6 @@ async fn a_call_by_hand_passes_the_middlewares() {
     );
 }
 
-#[tokio::test]
-async fn the_built_in_middlewares_say_honestly_what_they_implement() {
-    assert_hooks_honest(WorkspaceMiddleware::default()).await;
-}
-
 /// PROMPT-14: nothing of a template is left in what a model is sent.
 #[tokio::test]
 async fn prompt_14_no_placeholder_is_left() {
@@ -236,8 +237,8 @@ async fn prompt_14_no_placeholder_is_left() {
         .await
         .unwrap();
     assert!(
-        !text.prompt.text().contains(['{', '}']),
+        !text.fitted.prompt.text().contains(['{', '}']),
         "{}",
-        text.prompt.text()
+        text.fitted.prompt.text()
     );
 }

@@ -5,3 +5,4 @@
 mod assembly;
 mod examples;
 mod session;
+mod workspace_context;

@@ -21,6 +21,7 @@ fn values(tools: &[&str]) -> SystemPromptValues {
             .collect(),
         working_dir: "/home/ada/project".to_owned(),
         platform: "linux".to_owned(),
+        temporary_folder: String::new(),
     }
 }
 

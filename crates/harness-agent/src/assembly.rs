@@ -1,0 +1,238 @@
+//! Putting a loop's configuration together.
+
+use std::sync::Arc;
+
+use harness_core::{
+    Execution, Limits, LoopConfig, Middleware, Model, QueueMode, RetryPolicy, SystemPrompt,
+    ThinkingLevel, ToolRef,
+};
+
+use crate::error::Error;
+use crate::extension::build_hook;
+use crate::harness::LoopContext;
+use crate::harness_builder::Parts;
+use crate::middlewares::{SkillsMiddleware, WorkspaceContextMiddleware};
+use crate::skill::SkillSummary;
+use crate::tool_decision::{ToolChoice, ToolDecision};
+
+/// A configuration, and the reasons for it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Assembly {
+    /// What runs are started with.
+    pub config: LoopConfig,
+    /// Why each tool is offered or not: first those that are, in their order.
+    pub tools: Vec<ToolDecision>,
+    /// How the calls of one turn run, and why.
+    pub batches: BatchDecision,
+}
+
+/// How the calls of one turn run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BatchDecision {
+    /// In parallel, unless a sequential tool is among them; or always one after another.
+    pub execution: Execution,
+    /// The tools whose batch runs one call after another.
+    pub sequential_tools: Vec<String>,
+    /// Why, in words.
+    pub why: String,
+}
+
+/// A configuration before it is built, as extensions see it.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct LoopDraft {
+    /// The model.
+    pub model: Arc<dyn Model>,
+    /// The system prompt that middlewares start from.
+    pub system_prompt: SystemPrompt,
+    /// The tools on offer.
+    pub tools: Vec<ToolRef>,
+    /// The skills that the model is told of.
+    pub skills: Vec<SkillSummary>,
+    /// The middlewares, in the order of registration: the user's, then the built-in ones.
+    pub middlewares: Vec<Arc<dyn Middleware>>,
+    /// How much the model should think.
+    pub thinking: ThinkingLevel,
+    /// How the calls of one turn run.
+    pub execution: Execution,
+    /// The bounds of a run.
+    pub limits: Limits,
+    /// How failed requests are retried.
+    pub retry: RetryPolicy,
+    /// How many queued messages are delivered at once.
+    pub queue_mode: QueueMode,
+    /// The most tokens of one reply.
+    pub max_output_tokens: Option<u64>,
+    /// The sampling temperature.
+    pub temperature: Option<f32>,
+}
+
+impl std::fmt::Debug for LoopDraft {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let middlewares: Vec<&str> = self.middlewares.iter().map(|m| m.name()).collect();
+        f.debug_struct("LoopDraft")
+            .field("model", &self.model.info().id)
+            .field("tools", &self.tools)
+            .field("middlewares", &middlewares)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Puts a configuration together: skills, tools, the system prompt, middlewares, bounds; each through
+/// the extensions, which then see the whole.
+pub(crate) fn assemble(
+    parts: &Parts,
+    model: &Arc<dyn Model>,
+    context: &LoopContext,
+) -> Result<Assembly, Error> {
+    let skills = skills(parts)?;
+    let choice = tools(parts, context)?;
+    let prompt = system_prompt(parts, &choice.tools)?;
+    let middlewares = middlewares(parts, &skills)?;
+    let mut draft = LoopDraft {
+        model: Arc::clone(context.model.as_ref().unwrap_or(model)),
+        system_prompt: prompt,
+        tools: choice.tools.clone(),
+        skills,
+        middlewares,
+        thinking: context.thinking.unwrap_or(parts.thinking),
+        execution: parts.execution,
+        limits: parts.limits.clone(),
+        retry: parts.retry.clone(),
+        queue_mode: parts.queue_mode,
+        max_output_tokens: parts.max_output_tokens,
+        temperature: parts.temperature,
+    };
+    let mut choice = choice;
+    for extension in &parts.extensions {
+        draft = build_hook(&**extension, "on_build_loop_config", || {
+            extension.on_build_loop_config(draft)
+        })?;
+        choice.replace(draft.tools.clone(), extension.name());
+    }
+    let batches = BatchDecision::of(&draft);
+    Ok(Assembly {
+        config: build(parts, context, draft)?,
+        tools: choice.decisions(),
+        batches,
+    })
+}
+
+fn skills(parts: &Parts) -> Result<Vec<SkillSummary>, Error> {
+    let mut skills = parts.skills.clone();
+    for extension in &parts.extensions {
+        skills = build_hook(&**extension, "on_build_skills", || {
+            extension.on_build_skills(skills)
+        })?;
+    }
+    Ok(skills)
+}
+
+/// The tools, and why each is there or not.
+fn tools(parts: &Parts, context: &LoopContext) -> Result<ToolChoice, Error> {
+    let mut choice = ToolChoice::default();
+    let withheld = &context.withheld;
+    match &context.tools {
+        Some(tools) => choice.add(tools, "context", "given for this run or session", withheld),
+        None => choice.add(&parts.tools, "agent", "given to the agent", withheld),
+    }
+    if let Some(names) = context.only_tools.as_ref().or(parts.only_tools.as_ref()) {
+        choice.select(names)?;
+    }
+    for extension in &parts.extensions {
+        let tools = choice.tools.clone();
+        let tools = build_hook(&**extension, "on_build_tools", || {
+            extension.on_build_tools(tools)
+        })?;
+        choice.replace(tools, extension.name());
+    }
+    Ok(choice)
+}
+
+fn system_prompt(parts: &Parts, tools: &[ToolRef]) -> Result<SystemPrompt, Error> {
+    let mut prompt = parts.system_prompt.prompt(&parts.templates, tools)?;
+    for (number, text) in parts.appended.iter().enumerate() {
+        prompt = prompt.with_section(format!("appended-{}", number + 1), text.as_str(), "caller");
+    }
+    for extension in &parts.extensions {
+        prompt = build_hook(&**extension, "on_build_system_prompt", || {
+            extension.on_build_system_prompt(prompt)
+        })?;
+    }
+    Ok(prompt)
+}
+
+/// The user's middlewares, and then the built-in ones in the order in which their sections follow one
+/// another; so that at equal order the user's see the bare prompt first, and stand outside.
+fn middlewares(parts: &Parts, skills: &[SkillSummary]) -> Result<Vec<Arc<dyn Middleware>>, Error> {
+    let mut all = parts.middlewares.clone();
+    if let Some(options) = &parts.workspace_context {
+        let templates = Arc::clone(&parts.templates);
+        all.push(Arc::new(WorkspaceContextMiddleware::new(
+            options.clone(),
+            templates,
+        )));
+    }
+    if !skills.is_empty() {
+        all.push(Arc::new(SkillsMiddleware::new(skills, &parts.templates)?));
+    }
+    Ok(all)
+}
+
+fn build(parts: &Parts, context: &LoopContext, draft: LoopDraft) -> Result<LoopConfig, Error> {
+    let mut builder = LoopConfig::builder(draft.model)
+        .tools(draft.tools)
+        .system_prompt(draft.system_prompt)
+        .thinking(draft.thinking)
+        .execution(draft.execution)
+        .limits(draft.limits)
+        .retry(draft.retry)
+        .queue_mode(draft.queue_mode);
+    if let Some(tokens) = draft.max_output_tokens {
+        builder = builder.max_output_tokens(tokens);
+    }
+    if let Some(temperature) = draft.temperature {
+        builder = builder.temperature(temperature);
+    }
+    if let Some(journal) = context.journal.as_ref().or(parts.journal.as_ref()) {
+        builder = builder.journal(Arc::clone(journal));
+    }
+    if let Some(clock) = &parts.clock {
+        builder = builder.clock(Arc::clone(clock));
+    }
+    if let Some(entropy) = &parts.entropy {
+        builder = builder.entropy(Arc::clone(entropy));
+    }
+    for middleware in draft.middlewares {
+        builder = builder.shared_middleware(middleware);
+    }
+    Ok(builder.build()?)
+}
+
+impl BatchDecision {
+    fn of(draft: &LoopDraft) -> Self {
+        let sequential_tools: Vec<String> = draft
+            .tools
+            .iter()
+            .filter(|tool| tool.spec().execution == Execution::Sequential)
+            .map(|tool| tool.spec().name.clone())
+            .collect();
+        let why = match draft.execution {
+            Execution::Sequential => "calls run one after another: so it is configured".to_owned(),
+            Execution::Parallel if sequential_tools.is_empty() => {
+                "calls run in parallel: every tool allows it".to_owned()
+            }
+            Execution::Parallel => format!(
+                "calls run in parallel, but one after another where {} is among them",
+                sequential_tools.join(" or ")
+            ),
+        };
+        Self {
+            execution: draft.execution,
+            sequential_tools,
+            why,
+        }
+    }
+}

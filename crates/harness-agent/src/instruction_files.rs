@@ -1,0 +1,201 @@
+//! Instruction files: where they are looked for, and what they import.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use harness_prompt::Keep;
+
+use crate::watch::{TextFile, Watch};
+
+/// What an instruction file is called, in each folder: the first that is there.
+const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
+
+/// How deep imports may nest.
+const MAX_IMPORTS_DEPTH: usize = 5;
+
+/// The most bytes of a file with all that it imports.
+const MAX_BYTES: usize = 512 * 1024;
+
+/// A file with instructions, with what it imports in its place.
+#[derive(Clone, Debug)]
+pub(crate) struct InstructionFile {
+    /// Its path, as it was looked for.
+    pub(crate) path: PathBuf,
+    pub(crate) text: String,
+    /// Its whole size; more than the text's if only a part was read.
+    pub(crate) bytes: u64,
+}
+
+impl InstructionFile {
+    /// `whole` is the file's size, if `text` is a part of it.
+    pub(crate) fn new(path: &Path, text: &str, whole: Option<u64>) -> Self {
+        let text = inner(text.trim());
+        Self {
+            path: path.to_owned(),
+            bytes: whole.unwrap_or(0).max(text.len() as u64),
+            text,
+        }
+    }
+}
+
+/// A file's text as the inside of an element: it cannot end the element before its time.
+pub(crate) fn inner(text: &str) -> String {
+    const ELEMENTS: [&str; 5] = [
+        "instructions",
+        "memory",
+        "knowledge",
+        "knowledge_files",
+        "file",
+    ];
+    let mut inner = text.to_owned();
+    for name in ELEMENTS {
+        inner = inner.replace(&format!("</{name}>"), &format!("<\\/{name}>"));
+    }
+    inner
+}
+
+/// Looks for instruction files, each real file once.
+pub(crate) struct InstructionSearch<'a> {
+    watch: &'a mut Watch,
+    warnings: &'a mut Vec<String>,
+    found: HashSet<(u64, u64)>,
+}
+
+impl<'a> InstructionSearch<'a> {
+    pub(crate) fn new(watch: &'a mut Watch, warnings: &'a mut Vec<String>) -> Self {
+        Self {
+            watch,
+            warnings,
+            found: HashSet::new(),
+        }
+    }
+
+    /// The instruction file of a folder. `home` is the folder that its imports may not leave.
+    pub(crate) fn find(&mut self, folder: &Path, home: &Path) -> Option<InstructionFile> {
+        let path = NAMES
+            .iter()
+            .map(|name| folder.join(name))
+            .find(|path| self.watch.exists(path))?;
+        let file = self.read(&path)?;
+        let whole = file.whole;
+        let mut text = String::new();
+        self.import(&path, &file, home, 0, &mut text);
+        (!text.trim().is_empty()).then(|| InstructionFile::new(&path, &text, whole))
+    }
+
+    /// Reads a file that was not read before.
+    fn read(&mut self, path: &Path) -> Option<TextFile> {
+        match self.watch.read(path, Keep::Start) {
+            Ok(Some(file)) => self.found.insert(file.identity).then_some(file),
+            Ok(None) => None,
+            Err(problem) => {
+                let path = path.display();
+                self.warnings.push(format!("{path} is not used: {problem}"));
+                None
+            }
+        }
+    }
+
+    /// Appends a file's text, with the imported files in the place of the lines that name them.
+    fn import(
+        &mut self,
+        path: &Path,
+        file: &TextFile,
+        home: &Path,
+        depth: usize,
+        text: &mut String,
+    ) {
+        // The folder where the file really is: of a link, not the folder that the link is in.
+        let base = file.real.parent().unwrap_or(Path::new("/"));
+        let mut fence = None;
+        for line in file.text.split_inclusive('\n') {
+            fence = fence_after(fence, line);
+            let import = imported(line).filter(|_| fence.is_none());
+            let Some(import) = import else {
+                text.push_str(line);
+                continue;
+            };
+            match self.imported_file(base, import, home, depth, text.len()) {
+                Ok(Some((target, file))) => {
+                    self.import(&target, &file, home, depth + 1, text);
+                    if !text.ends_with('\n') {
+                        text.push('\n');
+                    }
+                }
+                // It is in the text already.
+                Ok(None) => {}
+                Err(problem) => {
+                    let path = path.display();
+                    self.warnings.push(format!(
+                        "{path}: the import `{import}` is left as it is: {problem}"
+                    ));
+                    text.push_str(line);
+                }
+            }
+        }
+    }
+
+    fn imported_file(
+        &mut self,
+        base: &Path,
+        import: &str,
+        home: &Path,
+        depth: usize,
+        length: usize,
+    ) -> Result<Option<(PathBuf, TextFile)>, String> {
+        if depth >= MAX_IMPORTS_DEPTH {
+            return Err(format!("imports nest deeper than {MAX_IMPORTS_DEPTH}"));
+        }
+        if length >= MAX_BYTES {
+            return Err(format!(
+                "with its imports it has more than {MAX_BYTES} bytes"
+            ));
+        }
+        let path = base.join(import);
+        let file = self.watch.read(&path, Keep::Start)?;
+        let file = file.ok_or_else(|| "there is no such file".to_owned())?;
+        let allowed = |folder: &Path| {
+            let folder = folder.canonicalize();
+            folder.is_ok_and(|folder| file.real.starts_with(folder))
+        };
+        if !allowed(base) && !allowed(home) {
+            let home = home.display();
+            return Err(format!("it leads outside {home}"));
+        }
+        Ok(self.found.insert(file.identity).then_some((path, file)))
+    }
+}
+
+/// The path of a line that is `@path` and nothing else.
+fn imported(line: &str) -> Option<&str> {
+    let path = line.trim_end().strip_prefix('@')?;
+    let is_path = path.contains(['/', '.']) && !path.contains(char::is_whitespace);
+    is_path.then_some(path)
+}
+
+/// The fence that a line leaves open: the sign that closes it.
+fn fence_after(fence: Option<&'static str>, line: &str) -> Option<&'static str> {
+    let line = line.trim_start();
+    let opened = ["```", "~~~"]
+        .into_iter()
+        .find(|sign| line.starts_with(sign));
+    match (fence, opened) {
+        (Some(open), Some(sign)) if open == sign => None,
+        (None, opened) => opened,
+        (open, _) => open,
+    }
+}
+
+/// The folders from a repository's root down to `folder`; outside a repository, `folder` alone.
+pub(crate) fn folders_down_to(folder: &Path, watch: &mut Watch) -> Vec<PathBuf> {
+    let mut folders = Vec::new();
+    for ancestor in folder.ancestors() {
+        folders.push(ancestor.to_owned());
+        // A file in worktrees and submodules.
+        if watch.exists(&ancestor.join(".git")) {
+            folders.reverse();
+            return folders;
+        }
+    }
+    vec![folder.to_owned()]
+}

@@ -1,0 +1,109 @@
+//! How a conversation is summarised, before a model is asked for it.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures::FutureExt;
+use harness_core::MessageRef;
+use harness_prompt::Templates;
+use serde_json::json;
+
+use crate::error::Error;
+use crate::extension::{Extension, ExtensionResult, failed, panic_text};
+
+/// What a summary is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SummaryKind {
+    /// The conversation became too long: the summary takes the place of its beginning.
+    Compaction,
+    /// The conversation goes on elsewhere: the summary says what was done on the branch that is left.
+    Branch,
+}
+
+/// What is summarised.
+#[derive(Clone, Debug, Default)]
+pub struct SummaryRequest {
+    /// The messages.
+    pub messages: Vec<MessageRef>,
+    /// What the summary should look at most, in the user's words.
+    pub focus: Option<String>,
+    /// The summary that an earlier compaction made, which this one goes on from.
+    pub previous: Option<String>,
+}
+
+/// A summary on its way, as extensions see it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SummaryDraft {
+    /// What it is for.
+    pub kind: SummaryKind,
+    /// What is summarised.
+    pub request: SummaryRequest,
+    /// What a model is asked to do: the template `compact-summary` or `branch-summary`, rendered.
+    pub instructions: String,
+    /// The summary, if an extension gives it; then no model need be asked.
+    pub summary: Option<String>,
+}
+
+impl SummaryDraft {
+    /// Renders the template, and passes the draft through the extensions.
+    pub(crate) async fn make(
+        kind: SummaryKind,
+        request: SummaryRequest,
+        templates: &Templates,
+        extensions: &[Arc<dyn Extension>],
+    ) -> Result<Self, Error> {
+        let mut draft = Self {
+            kind,
+            instructions: templates.render(kind.template(), &values(&request))?,
+            request,
+            summary: None,
+        };
+        for extension in extensions {
+            let hook = AssertUnwindSafe(kind.hook(&**extension, draft)).catch_unwind();
+            draft = match hook.await {
+                Ok(Ok(draft)) => draft,
+                Ok(Err(error)) => {
+                    return Err(failed(&**extension, kind.hook_name(), error.to_string()));
+                }
+                Err(panic) => {
+                    let message = format!("it panicked: {}", panic_text(&*panic));
+                    return Err(failed(&**extension, kind.hook_name(), message));
+                }
+            };
+        }
+        Ok(draft)
+    }
+}
+
+fn values(request: &SummaryRequest) -> serde_json::Value {
+    json!({ "focus": request.focus, "previous_summary": request.previous })
+}
+
+impl SummaryKind {
+    fn template(self) -> &'static str {
+        match self {
+            Self::Compaction => "compact-summary",
+            Self::Branch => "branch-summary",
+        }
+    }
+
+    fn hook_name(self) -> &'static str {
+        match self {
+            Self::Compaction => "on_compaction",
+            Self::Branch => "on_branch_summary",
+        }
+    }
+
+    async fn hook(
+        self,
+        extension: &dyn Extension,
+        draft: SummaryDraft,
+    ) -> ExtensionResult<SummaryDraft> {
+        match self {
+            Self::Compaction => extension.on_compaction(draft).await,
+            Self::Branch => extension.on_branch_summary(draft).await,
+        }
+    }
+}
