@@ -16,7 +16,7 @@ fn what_is_frontmatter() {
         ("# Title\n", r##"none {} | "# Title\n" from 1"##),
         (
             "\n\n# T\n---\na: b\n---\n",
-            r##"none {} | "\n\n# T\n---\na: b\n---\n" from 1"##,
+            r#"none {} | "\n\n# T\n---\na: b\n---\n" from 1"#,
         ),
         ("---a: b\n---\n", r#"none {} | "---a: b\n---\n" from 1"#),
         (
