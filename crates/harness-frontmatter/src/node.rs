@@ -85,8 +85,8 @@ impl Node {
         matches!(self, Self::Scalar(scalar) if scalar.is_null())
     }
 
-    /// What it is, in words.
-    pub(crate) fn kind(&self) -> &'static str {
+    /// What it is, in words, for messages: `a list`.
+    pub fn kind(&self) -> &'static str {
         match self {
             Self::Scalar(scalar) if scalar.is_null() => "empty",
             Self::Scalar(_) => "text",

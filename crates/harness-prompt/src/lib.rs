@@ -58,9 +58,16 @@
 //! ```
 
 mod analysis;
+mod arguments;
 mod builtin;
+mod command_template;
+mod diagnostic;
 mod error;
+mod folder;
 mod guard;
+mod invocation;
+mod layer;
+mod library;
 mod limits;
 mod nesting;
 mod parameter;
@@ -68,12 +75,21 @@ mod plan;
 mod reach;
 mod system_prompt;
 mod template;
+mod template_file;
 mod templates;
 mod values;
 
+pub use arguments::Arguments;
+pub use command_template::CommandTemplate;
+pub use diagnostic::Diagnostic;
 pub use error::Error;
-pub use limits::{Limits, MAX_ARGUMENTS, MAX_DEPTH, MAX_NESTING, MAX_SOURCE_BYTES};
-pub use parameter::Parameter;
+pub use invocation::parse_invocation;
+pub use layer::Layer;
+pub use library::{Kind, Library, Listed, Shadow};
+pub use limits::{
+    Limits, MAX_ARGUMENTS, MAX_DEPTH, MAX_INCLUDES, MAX_NESTING, MAX_PARAMETERS, MAX_SOURCE_BYTES,
+};
+pub use parameter::{Parameter, ParameterKind};
 pub use system_prompt::{SECTIONS, Section, SystemPromptValues, ToolHint, default_sections};
 pub use template::Template;
 pub use templates::Templates;

@@ -1,6 +1,12 @@
 //! The tests of harness-prompt, in one binary.
+#![cfg(test)]
 
+mod builtin;
+mod command;
+mod folder;
 mod hostile;
+mod kinds;
+mod library;
 mod partials;
 mod registry;
 mod strict;
