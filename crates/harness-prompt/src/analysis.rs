@@ -12,7 +12,7 @@ use handlebars::template::{
 use handlebars::{Path, PathSeg};
 
 use crate::error::Error;
-use crate::limits::MAX_ARGUMENTS;
+use crate::limits::{MAX_ARGUMENTS, MAX_INCLUDES};
 use crate::parameter::Parameter;
 
 /// What a template uses.
@@ -292,6 +292,14 @@ impl<'t> Walk<'t> {
             return Err(self.refuse(line, "a partial takes one context, and others by name"));
         }
         self.arguments(&tag.params, &tag.hash, scope, line)?;
+        if self.found.includes.len() >= MAX_INCLUDES {
+            return Err(Error::Limit {
+                template: self.template.to_owned(),
+                line: Some(line),
+                what: "the number of partials in a template",
+                max: MAX_INCLUDES as u64,
+            });
+        }
         let mut arguments: Vec<String> = tag.hash.keys().cloned().collect();
         arguments.sort_unstable();
         self.found.includes.push(Include {

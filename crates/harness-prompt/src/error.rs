@@ -1,6 +1,6 @@
 //! What can go wrong.
 
-/// Why a template was refused, or could not be rendered.
+/// Why a template or command was refused, or could not be rendered.
 ///
 /// Each names the template, and the line in it where that is known (counted from 1).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -113,6 +113,72 @@ pub enum Error {
         /// What handlebars said.
         message: String,
     },
+    /// A name that a template or command cannot have.
+    #[error("`{}` is no name: {rule}", .name.escape_debug())]
+    Name {
+        /// The name.
+        name: String,
+        /// What names have to be like.
+        rule: &'static str,
+    },
+    /// The frontmatter of a template or command cannot be read.
+    #[error("`{name}`, line {line}: {message}")]
+    Frontmatter {
+        /// The template or command.
+        name: String,
+        /// The line in its file.
+        line: usize,
+        /// What is wrong.
+        message: String,
+    },
+    /// A slash command would become longer than [`Limits::expansion_bytes`](crate::Limits).
+    #[error("`/{command}`: the expanded text is limited to {max} bytes")]
+    Expansion {
+        /// The command, without the slash.
+        command: String,
+        /// The bound, in bytes.
+        max: usize,
+    },
+}
+
+impl Error {
+    /// The line that it is about, counted from 1, where it is known.
+    pub fn line(&self) -> Option<usize> {
+        match self {
+            Self::Syntax { line, .. }
+            | Self::Refused { line, .. }
+            | Self::Undeclared { line, .. }
+            | Self::Missing { line, .. }
+            | Self::WrongKind { line, .. }
+            | Self::UnknownPartial { line, .. }
+            | Self::Limit { line, .. }
+            | Self::Render { line, .. } => *line,
+            Self::Frontmatter { line, .. } => Some(*line),
+            Self::UnknownTemplate { .. }
+            | Self::Cycle { .. }
+            | Self::Values { .. }
+            | Self::Name { .. }
+            | Self::Expansion { .. } => None,
+        }
+    }
+
+    /// The same error, so many lines further down.
+    pub(crate) fn moved_down(mut self, lines: usize) -> Self {
+        if let Self::Syntax { line, .. } | Self::Refused { line, .. } | Self::Limit { line, .. } =
+            &mut self
+        {
+            *line = line.map(|line| line + lines);
+        }
+        self
+    }
+
+    pub(crate) fn frontmatter(name: &str, error: &harness_frontmatter::Error) -> Self {
+        Self::Frontmatter {
+            name: name.to_owned(),
+            line: error.line(),
+            message: error.message(),
+        }
+    }
 }
 
 fn at(line: Option<usize>) -> String {

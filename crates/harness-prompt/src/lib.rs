@@ -59,16 +59,30 @@
 
 #[cfg(feature = "templates")]
 mod analysis;
+#[cfg(feature = "templates")]
+mod arguments;
 mod budget;
 #[cfg(feature = "templates")]
 mod builtin;
+#[cfg(feature = "templates")]
+mod command_template;
 mod cut;
 #[cfg(feature = "templates")]
 mod default_prompt;
 #[cfg(feature = "templates")]
+mod diagnostic;
+#[cfg(feature = "templates")]
 mod error;
 #[cfg(feature = "templates")]
+mod folder;
+#[cfg(feature = "templates")]
 mod guard;
+#[cfg(feature = "templates")]
+mod invocation;
+#[cfg(feature = "templates")]
+mod layer;
+#[cfg(feature = "templates")]
+mod library;
 #[cfg(feature = "templates")]
 mod limits;
 #[cfg(feature = "templates")]
@@ -85,21 +99,37 @@ mod system_prompt;
 #[cfg(feature = "templates")]
 mod template;
 #[cfg(feature = "templates")]
+mod template_file;
+#[cfg(feature = "templates")]
 mod templates;
 mod tokens;
 #[cfg(feature = "templates")]
 mod values;
 
+#[cfg(feature = "templates")]
+pub use arguments::Arguments;
 pub use budget::{Fitted, SectionCut};
+#[cfg(feature = "templates")]
+pub use command_template::CommandTemplate;
 pub use cut::{Cut, cut_to_tokens};
 #[cfg(feature = "templates")]
 pub use default_prompt::{SECTIONS, SystemPromptValues, ToolHint, default_sections};
 #[cfg(feature = "templates")]
+pub use diagnostic::Diagnostic;
+#[cfg(feature = "templates")]
 pub use error::Error;
 #[cfg(feature = "templates")]
-pub use limits::{Limits, MAX_ARGUMENTS, MAX_DEPTH, MAX_NESTING, MAX_SOURCE_BYTES};
+pub use invocation::parse_invocation;
 #[cfg(feature = "templates")]
-pub use parameter::Parameter;
+pub use layer::Layer;
+#[cfg(feature = "templates")]
+pub use library::{Kind, Library, Listed, Shadow};
+#[cfg(feature = "templates")]
+pub use limits::{
+    Limits, MAX_ARGUMENTS, MAX_DEPTH, MAX_INCLUDES, MAX_NESTING, MAX_PARAMETERS, MAX_SOURCE_BYTES,
+};
+#[cfg(feature = "templates")]
+pub use parameter::{Parameter, ParameterKind};
 pub use prompt_diff::{PromptDiff, SectionChange, SectionDiff};
 pub use section::{Keep, Section};
 pub use system_prompt::SystemPrompt;

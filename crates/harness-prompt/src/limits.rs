@@ -15,7 +15,13 @@ pub const MAX_DEPTH: usize = 64;
 /// How many arguments one tag may have.
 pub const MAX_ARGUMENTS: usize = 16;
 
-/// What one rendering may cost. The defaults are far above what any prompt needs and far below what
+/// How many parameters a template may declare.
+pub const MAX_PARAMETERS: usize = 64;
+
+/// How many partials a template may include.
+pub const MAX_INCLUDES: usize = 256;
+
+/// What one rendering, or reading one folder, may cost. The defaults are far above what any prompt needs and far below what
 /// hurts a process; a limit that is hit is an [`Error::Limit`](crate::Error::Limit), never a cut-off
 /// text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +34,16 @@ pub struct Limits {
     /// Elements that are rendered; an element in a loop counts once for each time around, and more
     /// where it stands in a partial that is given large values. Default: 1,000,000.
     pub steps: u64,
+    /// Bytes of an expanded slash command. Default: 1 MiB.
+    pub expansion_bytes: usize,
+    /// How many levels of folders below a folder of prompts are read. Default: 8.
+    pub folder_depth: usize,
+    /// Files and folders, of whatever kind, that reading a folder of prompts may meet. Default: 4,096.
+    pub folder_entries: usize,
+    /// Templates and commands that are read from a folder. Default: 256.
+    pub folder_files: usize,
+    /// Their bytes together; each may have [`MAX_SOURCE_BYTES`]. Default: 4 MiB.
+    pub folder_bytes: usize,
 }
 
 impl Default for Limits {
@@ -36,6 +52,11 @@ impl Default for Limits {
             output_bytes: 4 * 1024 * 1024,
             value_bytes: 4 * 1024 * 1024,
             steps: 1_000_000,
+            expansion_bytes: 1024 * 1024,
+            folder_depth: 8,
+            folder_entries: 4096,
+            folder_files: 256,
+            folder_bytes: 4 * 1024 * 1024,
         }
     }
 }

@@ -94,6 +94,19 @@ impl Plan {
                 }
                 (Some(_), _) => {}
             }
+            // What may be left out may be null.
+            let value = given
+                .get(name)
+                .filter(|value| parameter.required || !value.is_null());
+            if let Some((wanted, found)) = value.and_then(|it| parameter.kind.mismatch(it)) {
+                return Err(Error::WrongKind {
+                    template: template.clone(),
+                    line: *line,
+                    variable: name.clone(),
+                    wanted,
+                    found,
+                });
+            }
         }
         let given = Value::Object(given);
         if weight(&given, limits.value_bytes).is_none() {

@@ -1,10 +1,10 @@
 //! What a template reaches through its partials.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::Error;
 use crate::limits::MAX_DEPTH;
-use crate::parameter::Parameter;
+use crate::parameter::{Parameter, ParameterKind};
 use crate::template::Template;
 
 /// A template and everything that it includes, directly or not.
@@ -22,6 +22,14 @@ pub(crate) struct Need {
     /// The template that declares it, and the line where it uses it.
     pub(crate) template: String,
     pub(crate) line: Option<usize>,
+}
+
+impl Need {
+    /// Its name with its kind, and with the kind that anything satisfies.
+    fn keys(&self) -> [(String, u8); 2] {
+        [self.parameter.kind, ParameterKind::Any]
+            .map(|kind| (self.parameter.name.clone(), kind as u8))
+    }
 }
 
 /// What a partial is that nobody registered.
@@ -44,6 +52,8 @@ impl<'t> Reach<'t> {
         let mut walk = Walk {
             get,
             unknown,
+            // Only a rendering asks for them, and they are many where templates include many.
+            collects: unknown == Unknown::Refused,
             path: Vec::new(),
             seen: BTreeMap::new(),
         };
@@ -60,9 +70,42 @@ impl<'t> Reach<'t> {
     }
 }
 
+/// Something that is wrong among templates that are to go together.
+#[derive(Debug)]
+pub(crate) struct Flaw {
+    pub(crate) error: Error,
+    /// The templates without one of which it would not be there. Where several are as good, the one to
+    /// blame is first.
+    pub(crate) involved: Vec<String>,
+}
+
+/// The first flaw among the templates of those names and all that they include, each looked at once.
+pub(crate) fn first_flaw<'t>(
+    names: &'t [&'t str],
+    get: impl Fn(&str) -> Result<&'t Template, Error>,
+) -> Option<Flaw> {
+    let mut walk = Walk {
+        get,
+        unknown: Unknown::Refused,
+        collects: false,
+        path: Vec::new(),
+        seen: BTreeMap::new(),
+    };
+    for name in names {
+        let visited = (walk.get)(name).and_then(|template| walk.visit(template));
+        if let Err(error) = visited {
+            let involved = walk.involved(&error);
+            return Some(Flaw { error, involved });
+        }
+    }
+    None
+}
+
 struct Walk<'t, G> {
     get: G,
     unknown: Unknown,
+    /// Whether it collects what a rendering needs.
+    collects: bool,
     /// The names from the root to where the walk is.
     path: Vec<&'t str>,
     seen: BTreeMap<&'t str, Seen<'t>>,
@@ -97,9 +140,13 @@ impl<'t, G: Fn(&str) -> Result<&'t Template, Error>> Walk<'t, G> {
         });
         let mut seen = Seen {
             template,
-            needs: own.collect(),
+            needs: Vec::new(),
             depth: template.analysis.nesting,
         };
+        if self.collects {
+            seen.needs.extend(own);
+        }
+        let mut known: BTreeSet<(String, u8)> = seen.needs.iter().flat_map(Need::keys).collect();
         for include in &template.analysis.includes {
             let partial = match (self.get)(&include.partial) {
                 Ok(partial) => partial,
@@ -135,9 +182,11 @@ impl<'t, G: Fn(&str) -> Result<&'t Template, Error>> Walk<'t, G> {
             }
             if include.inherits {
                 for need in &inner.needs {
-                    let name = &need.parameter.name;
-                    let known = seen.needs.iter().any(|other| other.parameter.name == *name);
-                    if !known && !include.arguments.contains(name) {
+                    // The same name with another kind is a demand of its own.
+                    if !need.keys().iter().all(|key| known.contains(key))
+                        && !include.arguments.contains(&need.parameter.name)
+                    {
+                        known.extend(need.keys());
                         seen.needs.push(need.clone());
                     }
                 }
@@ -146,6 +195,40 @@ impl<'t, G: Fn(&str) -> Result<&'t Template, Error>> Walk<'t, G> {
         self.path.pop();
         self.seen.insert(name, seen);
         Ok(())
+    }
+}
+
+impl<'t, G: Fn(&str) -> Result<&'t Template, Error>> Walk<'t, G> {
+    /// Who has to do with an error that ended the walk.
+    fn involved(&self, error: &Error) -> Vec<String> {
+        let last = self.path.last().and_then(|name| (self.get)(name).ok());
+        let Some(last) = last else {
+            return Vec::new();
+        };
+        let mut involved = vec![last.name().to_owned()];
+        match error {
+            Error::Cycle { path } => involved.clone_from(path),
+            Error::Refused { .. } => {
+                let includes = last.analysis.includes.iter();
+                let given = includes.filter(|include| !include.arguments.is_empty());
+                involved.extend(given.map(|include| include.partial.clone()));
+            }
+            // All that is below it makes it deep, and so does all that is above it.
+            Error::Limit { .. } => {
+                involved.extend(self.path.iter().rev().skip(1).map(|&name| name.to_owned()));
+                let mut at = 0;
+                while let Some(template) = involved.get(at).map(|name| (self.get)(name)) {
+                    for include in template.iter().flat_map(|it| &it.analysis.includes) {
+                        if !involved.contains(&include.partial) {
+                            involved.push(include.partial.clone());
+                        }
+                    }
+                    at += 1;
+                }
+            }
+            _ => {}
+        }
+        involved
     }
 }
 

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use handlebars::Handlebars;
+use handlebars::template::TemplateElement;
 
 use crate::analysis::{Analysis, analyse};
 use crate::error::Error;
 use crate::guard;
-use crate::limits::MAX_SOURCE_BYTES;
+use crate::limits::{MAX_PARAMETERS, MAX_SOURCE_BYTES};
 use crate::nesting::{self, Suspect};
 use crate::parameter::Parameter;
 
@@ -24,6 +25,7 @@ use crate::parameter::Parameter;
 #[derive(Clone, Debug)]
 pub struct Template {
     name: String,
+    description: String,
     source: Cow<'static, str>,
     parameters: Vec<Parameter>,
     pub(crate) analysis: Analysis,
@@ -34,19 +36,37 @@ impl Template {
     /// Parses `source`.
     ///
     /// An error if it is not handlebars, uses what is refused, or uses a variable that is not among
-    /// `parameters`.
+    /// `parameters`; or if a default is not of its parameter's kind.
     pub fn new(
         name: impl Into<String>,
         source: impl Into<Cow<'static, str>>,
         parameters: Vec<Parameter>,
     ) -> Result<Self, Error> {
-        let (name, source) = (name.into(), source.into());
+        Self::from_line(1, name.into(), source.into(), parameters)
+    }
+
+    /// As [`Template::new`], for a source that begins in line `first` of its file: errors count from there.
+    pub(crate) fn from_line(
+        first: usize,
+        name: String,
+        source: Cow<'static, str>,
+        parameters: Vec<Parameter>,
+    ) -> Result<Self, Error> {
+        let below = first.saturating_sub(1);
         if source.len() > MAX_SOURCE_BYTES {
             return Err(Error::Limit {
                 template: name,
                 line: None,
                 what: "the size of the source, in bytes,",
                 max: MAX_SOURCE_BYTES as u64,
+            });
+        }
+        if parameters.len() > MAX_PARAMETERS {
+            return Err(Error::Limit {
+                template: name,
+                line: None,
+                what: "the number of parameters",
+                max: MAX_PARAMETERS as u64,
             });
         }
         let mut names = BTreeSet::new();
@@ -58,19 +78,38 @@ impl Template {
                 message,
             });
         }
-        let suspect = nesting::check(&name, &source)?;
-        let mut parsed = parse(&name, &source).map_err(|error| match suspect {
-            Some(Suspect { line, message }) => Error::Syntax {
-                template: name.clone(),
-                line: Some(line),
-                message: message.to_owned(),
-            },
-            None => error,
+        for parameter in &parameters {
+            let default = parameter.default.as_ref();
+            if let Some((wanted, found)) = default.and_then(|it| parameter.kind.mismatch(it))
+                && found != "null"
+            {
+                return Err(Error::WrongKind {
+                    template: name,
+                    line: None,
+                    variable: parameter.name.clone(),
+                    wanted,
+                    found,
+                });
+            }
+        }
+        let suspect = nesting::check(&name, &source).map_err(|error| error.moved_down(below))?;
+        let mut parsed = parse(&name, &source).map_err(|error| {
+            let error = match suspect {
+                Some(Suspect { line, message }) => Error::Syntax {
+                    template: name.clone(),
+                    line: Some(line),
+                    message: message.to_owned(),
+                },
+                None => error,
+            };
+            error.moved_down(below)
         })?;
+        move_down(&mut parsed, below);
         let analysis = analyse(&name, &parameters, &parsed)?;
         guard::install(&mut parsed);
         Ok(Self {
             name,
+            description: String::new(),
             source,
             parameters,
             analysis,
@@ -83,6 +122,17 @@ impl Template {
         &self.name
     }
 
+    /// The same template, with a line that says what it is for.
+    pub fn described(mut self, description: impl Into<String>) -> Self {
+        self.description = description.into();
+        self
+    }
+
+    /// What it is for; empty if nobody said.
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
     /// Its source, as it was given.
     pub fn source(&self) -> &str {
         &self.source
@@ -91,6 +141,22 @@ impl Template {
     /// The parameters that it declares.
     pub fn parameters(&self) -> &[Parameter] {
         &self.parameters
+    }
+}
+
+/// Moves all lines that are noted in `parsed`.
+fn move_down(parsed: &mut handlebars::Template, lines: usize) {
+    for place in &mut parsed.mapping {
+        place.0 += lines;
+    }
+    for element in &mut parsed.elements {
+        if let TemplateElement::HelperBlock(tag) = element {
+            let bodies = [&mut tag.template, &mut tag.inverse];
+            bodies
+                .into_iter()
+                .flatten()
+                .for_each(|body| move_down(body, lines));
+        }
     }
 }
 

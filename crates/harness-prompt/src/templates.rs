@@ -114,6 +114,13 @@ impl Templates {
         Ok(())
     }
 
+    /// Puts a template in that is known to go together with the others.
+    pub(crate) fn put(&mut self, template: Template) {
+        let name = template.name().to_owned();
+        let entry = Entry::new(Origin::Registered(Box::new(template)));
+        self.entries.insert(name, entry);
+    }
+
     /// The names, in alphabetical order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.entries.keys().map(String::as_str)
@@ -155,6 +162,7 @@ impl Templates {
 
 impl Builtin {
     fn parse(&self) -> Result<Template, Error> {
-        Template::new(self.name, Cow::Borrowed(self.source), (self.parameters)())
+        let template = Template::new(self.name, Cow::Borrowed(self.source), (self.parameters)())?;
+        Ok(template.described(self.description))
     }
 }

@@ -1,13 +1,22 @@
 //! The tests of harness-prompt, in one binary.
-
 #![cfg(test)]
 
 mod budget;
+#[cfg(feature = "templates")]
+mod builtin;
+#[cfg(feature = "templates")]
+mod command;
 mod cut;
 #[cfg(feature = "templates")]
 mod default_prompt;
 #[cfg(feature = "templates")]
+mod folder;
+#[cfg(feature = "templates")]
 mod hostile;
+#[cfg(feature = "templates")]
+mod kinds;
+#[cfg(feature = "templates")]
+mod library;
 #[cfg(feature = "templates")]
 mod partials;
 mod prompt_diff;

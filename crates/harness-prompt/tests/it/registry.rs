@@ -16,6 +16,9 @@ const _: () = {
 fn templates_are_found_by_name() {
     let templates = Templates::new();
     insta::assert_snapshot!(templates.names().collect::<Vec<_>>().join("\n"), @r"
+    branch-summary
+    compact-summary
+    session-title
     system-prompt
     system-prompt/role
     system-prompt/rules

@@ -1,0 +1,165 @@
+//! A Markdown document with its fields.
+
+use crate::error::Error;
+use crate::fences::{self, Parts};
+use crate::limits::Limits;
+use crate::mapping::Mapping;
+use crate::position::{Position, line_breaks};
+use crate::tree;
+
+const BOM: char = '\u{feff}';
+
+/// A Markdown document: the fields of its frontmatter, and its body.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Document<'t> {
+    /// The fields, in their order. Empty if there is no frontmatter, or nothing in it.
+    pub fields: Mapping,
+    /// All that follows the line of the closing fence, as it is in the text that was given; always a
+    /// suffix of it. Without frontmatter, the whole text but for a byte order mark.
+    pub body: &'t str,
+    /// The line that the body begins in, counted from 1.
+    pub body_line: usize,
+    /// Whether there are fences. A text without any is no error.
+    pub has_frontmatter: bool,
+    /// What was read, and is not as a strict reader wants it.
+    pub oddities: Vec<Oddity>,
+}
+
+/// Something that was read, and is not as a strict reader wants it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Oddity {
+    /// What.
+    pub kind: OddityKind,
+    /// The line, counted from 1.
+    pub line: usize,
+}
+
+/// The kinds of [`Oddity`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OddityKind {
+    /// The text begins with a byte order mark.
+    ByteOrderMark,
+    /// There are blank lines before the opening fence.
+    BlankLinesBefore,
+    /// A fence has blanks behind its dashes.
+    BlanksAfterFence,
+    /// A value is the repetition of another one.
+    Alias,
+}
+
+impl<'t> Document<'t> {
+    /// Reads `text` within the default [`Limits`].
+    ///
+    /// Frontmatter begins with a line `---`, before which only blank lines may stand, and ends with
+    /// the next such line. A text that begins otherwise has none, and is all body. It is an error if
+    /// the frontmatter is not closed, is not YAML, is no mapping, or has a key twice.
+    pub fn parse(text: &'t str) -> Result<Self, Error> {
+        Self::parse_with(text, &Limits::default())
+    }
+
+    /// As [`Document::parse`], within other limits.
+    pub fn parse_with(text: &'t str, limits: &Limits) -> Result<Self, Error> {
+        let start = Position { line: 1, column: 1 };
+        if text.len() > limits.document_bytes {
+            return Err(Error::Limit {
+                what: "the bytes of the file are",
+                max: limits.document_bytes,
+                position: start,
+            });
+        }
+        if let Some(at) = text.find('\0') {
+            return Err(Error::ControlCharacter {
+                character: '\0',
+                position: Position::of(text, at),
+            });
+        }
+        let mut oddities = Vec::new();
+        let mut odd = |kind, line| oddities.push(Oddity { kind, line });
+        let text = match text.strip_prefix(BOM) {
+            Some(rest) => {
+                odd(OddityKind::ByteOrderMark, 1);
+                rest
+            }
+            None => text,
+        };
+        let Some(parts) = fences::split(text)? else {
+            return Ok(Self {
+                fields: Mapping::empty(start),
+                body: text,
+                body_line: 1,
+                has_frontmatter: false,
+                oddities,
+            });
+        };
+        if parts.opened > 1 {
+            odd(OddityKind::BlankLinesBefore, 1);
+        }
+        if let Some(line) = parts.loose {
+            odd(OddityKind::BlanksAfterFence, line);
+        }
+        let read = read(&parts, limits)?;
+        if let Some(line) = read.first_alias {
+            odd(OddityKind::Alias, line);
+        }
+        Ok(Self {
+            fields: read.fields,
+            body: &text[parts.body..],
+            body_line: parts.body_line,
+            has_frontmatter: true,
+            oddities,
+        })
+    }
+
+    /// As [`Document::parse_with`], from bytes that may not be UTF-8.
+    pub fn from_bytes(bytes: &'t [u8], limits: &Limits) -> Result<Self, Error> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Self::parse_with(text, limits),
+            Err(error) => {
+                let valid = bytes.get(..error.valid_up_to()).unwrap_or_default();
+                let valid = std::str::from_utf8(valid).unwrap_or_default();
+                Err(Error::NotUtf8 {
+                    line: 1 + line_breaks(valid),
+                })
+            }
+        }
+    }
+}
+
+fn read(parts: &Parts<'_>, limits: &Limits) -> Result<tree::Read, Error> {
+    let block = &*parts.block;
+    // The block begins in the line below its fence.
+    let below = parts.opened;
+    let place = |at| {
+        let Position { line, column } = Position::of(block, at);
+        Position {
+            line: line + below,
+            column,
+        }
+    };
+    if block.len() > limits.frontmatter_bytes {
+        return Err(Error::Limit {
+            what: "the bytes of the frontmatter are",
+            max: limits.frontmatter_bytes,
+            position: place(0),
+        });
+    }
+    let is_control = |c: char| c.is_control() && !matches!(c, '\t' | '\n');
+    if let Some((at, character)) = block.char_indices().find(|&(_, c)| is_control(c)) {
+        return Err(Error::ControlCharacter {
+            character,
+            position: place(at),
+        });
+    }
+    // What is split off elsewhere and what is read here must be the same, but for the blanks around
+    // it; they are the indentation of the first line, without which YAML would read something else.
+    if fences::matter(block).as_deref() != Some(block.trim()) {
+        return Err(Error::Yaml {
+            message: "where it ends cannot be told".to_owned(),
+            position: place(0),
+        });
+    }
+    tree::read(block, below, limits)
+}
