@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::extension::build_hook;
 use crate::harness::LoopContext;
 use crate::harness_builder::Parts;
-use crate::middlewares::{SkillsMiddleware, WorkspaceContextMiddleware};
+use crate::middlewares::{SkillsMiddleware, SlashCommandsMiddleware, WorkspaceContextMiddleware};
 use crate::skill::SkillSummary;
 use crate::tool_decision::{ToolChoice, ToolDecision};
 
@@ -152,7 +152,9 @@ fn tools(parts: &Parts, context: &LoopContext) -> Result<ToolChoice, Error> {
 }
 
 fn system_prompt(parts: &Parts, tools: &[ToolRef]) -> Result<SystemPrompt, Error> {
-    let mut prompt = parts.system_prompt.prompt(&parts.templates, tools)?;
+    let mut prompt = parts
+        .system_prompt
+        .prompt(parts.library.templates(), tools)?;
     for (number, text) in parts.appended.iter().enumerate() {
         prompt = prompt.with_section(format!("appended-{}", number + 1), text.as_str(), "caller");
     }
@@ -169,14 +171,19 @@ fn system_prompt(parts: &Parts, tools: &[ToolRef]) -> Result<SystemPrompt, Error
 fn middlewares(parts: &Parts, skills: &[SkillSummary]) -> Result<Vec<Arc<dyn Middleware>>, Error> {
     let mut all = parts.middlewares.clone();
     if let Some(options) = &parts.workspace_context {
-        let templates = Arc::clone(&parts.templates);
+        let library = Arc::clone(&parts.library);
         all.push(Arc::new(WorkspaceContextMiddleware::new(
             options.clone(),
-            templates,
+            library,
         )));
     }
+    if parts.library.has_commands() {
+        let library = Arc::clone(&parts.library);
+        all.push(Arc::new(SlashCommandsMiddleware::new(library)));
+    }
     if !skills.is_empty() {
-        all.push(Arc::new(SkillsMiddleware::new(skills, &parts.templates)?));
+        let templates = parts.library.templates();
+        all.push(Arc::new(SkillsMiddleware::new(skills, templates)?));
     }
     Ok(all)
 }

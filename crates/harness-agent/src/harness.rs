@@ -171,7 +171,7 @@ impl AgentHarness {
         request: SummaryRequest,
     ) -> Result<SummaryDraft, Error> {
         let parts = &self.inner.parts;
-        SummaryDraft::make(kind, request, &parts.templates, &parts.extensions).await
+        SummaryDraft::make(kind, request, parts.library.templates(), &parts.extensions).await
     }
 
     /// Calls a tool as a model's call would be, middlewares included. `arguments` is JSON text.

@@ -7,7 +7,7 @@ use harness_core::{
     Clock, Entropy, Execution, Journal, Limits, Middleware, Model, QueueMode, RetryPolicy,
     ThinkingLevel, ToolRef,
 };
-use harness_prompt::Templates;
+use harness_prompt::Library;
 
 use crate::error::Error;
 use crate::extension::Extension;
@@ -24,7 +24,7 @@ pub(crate) struct Parts {
     pub(crate) only_tools: Option<Vec<String>>,
     pub(crate) skills: Vec<SkillSummary>,
     pub(crate) extensions: Vec<Arc<dyn Extension>>,
-    pub(crate) templates: Arc<Templates>,
+    pub(crate) library: Arc<Library>,
     pub(crate) workspace_context: Option<WorkspaceContextOptions>,
     pub(crate) middlewares: Vec<Arc<dyn Middleware>>,
     pub(crate) system_prompt: SystemPromptSource,
@@ -97,9 +97,9 @@ impl AgentHarnessBuilder {
         self
     }
 
-    /// The templates of the system prompt and of summaries, in the place of the built-in ones.
-    pub fn templates(mut self, templates: impl Into<Arc<Templates>>) -> Self {
-        self.parts.templates = templates.into();
+    /// The templates of the system prompt and of summaries, and the slash commands.
+    pub fn library(mut self, library: Library) -> Self {
+        self.parts.library = Arc::new(library);
         self
     }
 

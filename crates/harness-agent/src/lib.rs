@@ -49,6 +49,7 @@ mod summary;
 mod system_prompt;
 mod today;
 mod tool_decision;
+mod transcript;
 mod watch;
 
 pub use assembly::{Assembly, BatchDecision, LoopDraft};
@@ -59,6 +60,7 @@ pub use extension::{Extension, ExtensionResult};
 pub use harness::{AgentHarness, LoopContext, ShownPrompt};
 pub use harness_builder::AgentHarnessBuilder;
 pub use harness_core as core;
+pub use harness_prompt as prompt;
 #[cfg(feature = "tools")]
 pub use harness_tools::{Workspace, default_tools};
 pub use session::{AgentSession, SessionRun};

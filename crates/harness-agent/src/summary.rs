@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::error::Error;
 use crate::extension::{Extension, ExtensionResult, failed, panic_text};
+use crate::transcript::transcript;
 
 /// What a summary is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +31,10 @@ pub struct SummaryRequest {
     pub focus: Option<String>,
     /// The summary that an earlier compaction made, which this one goes on from.
     pub previous: Option<String>,
+    /// Paths of files that were read in it.
+    pub read_files: Vec<String>,
+    /// Paths of files that were changed in it.
+    pub changed_files: Vec<String>,
 }
 
 /// A summary on its way, as extensions see it.
@@ -78,7 +83,13 @@ impl SummaryDraft {
 }
 
 fn values(request: &SummaryRequest) -> serde_json::Value {
-    json!({ "focus": request.focus, "previous_summary": request.previous })
+    json!({
+        "conversation": transcript(&request.messages),
+        "focus": request.focus,
+        "previous_summary": request.previous,
+        "read_files": request.read_files,
+        "changed_files": request.changed_files,
+    })
 }
 
 impl SummaryKind {

@@ -226,6 +226,11 @@ impl Library {
         &self.winners
     }
 
+    /// Whether there is any slash command.
+    pub fn has_commands(&self) -> bool {
+        !self.commands.is_empty()
+    }
+
     /// The slash command of that name that counts.
     pub fn command(&self, name: &str) -> Option<&CommandTemplate> {
         let named = self.commands.iter().filter(|held| held.item.name() == name);

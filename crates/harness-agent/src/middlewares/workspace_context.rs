@@ -8,7 +8,7 @@ use harness_core::{
     ActiveCall, Event, HookSet, MessageRef, Middleware, MiddlewareError, NextTool, RunContext,
     SystemPrompt, ToolOutcome, async_trait,
 };
-use harness_prompt::{Section, Templates};
+use harness_prompt::{Library, Section};
 
 use crate::context_files::{ContextFiles, ContextRequest};
 use crate::notes::Notes;
@@ -75,7 +75,7 @@ impl Default for WorkspaceContextOptions {
 #[derive(Debug)]
 pub struct WorkspaceContextMiddleware {
     options: WorkspaceContextOptions,
-    templates: Arc<Templates>,
+    library: Arc<Library>,
 }
 
 /// What a session knows of its workspace.
@@ -93,9 +93,9 @@ struct State {
 }
 
 impl WorkspaceContextMiddleware {
-    /// With options, and templates for the wording.
-    pub fn new(options: WorkspaceContextOptions, templates: Arc<Templates>) -> Self {
-        Self { options, templates }
+    /// With options, and a library whose templates have the wording.
+    pub fn new(options: WorkspaceContextOptions, library: Arc<Library>) -> Self {
+        Self { options, library }
     }
 
     /// The texts of the files for this turn; those of the last one if nothing changed.
@@ -107,7 +107,7 @@ impl WorkspaceContextMiddleware {
     ) -> Result<&'s ContextFiles, MiddlewareError> {
         let request = ContextRequest {
             options: &self.options,
-            templates: &self.templates,
+            templates: self.library.templates(),
             folder,
             touched: &state.touched,
         };

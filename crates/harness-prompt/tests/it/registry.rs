@@ -20,8 +20,14 @@ fn templates_are_found_by_name() {
     compact-summary
     session-title
     system-prompt
+    system-prompt/context-files
+    system-prompt/instructions
+    system-prompt/knowledge
+    system-prompt/memory
+    system-prompt/nested-instructions
     system-prompt/role
     system-prompt/rules
+    system-prompt/skills
     system-prompt/tools
     system-prompt/workspace
     ");
@@ -32,7 +38,7 @@ fn templates_are_found_by_name() {
         workspace
             .parameters()
             .iter()
-            .all(|p| p.required && !p.description.is_empty())
+            .all(|p| !p.description.is_empty())
     );
     assert!(matches!(
         templates.get("nope"),
