@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use harness_core::{Limits, Model, RetryPolicy, ThinkingLevel};
+use harness_prompt::Library;
 use harness_tools::{Workspace, default_tools};
 
 use crate::error::Error;
 use crate::harness::AgentHarness;
+use crate::middlewares::WorkspaceContextOptions;
 use crate::system_prompt::SystemPromptSource;
 
 /// What [`default_harness`] is made from.
@@ -23,6 +25,10 @@ pub struct DefaultOptions {
     pub system_prompt: SystemPromptSource,
     /// Texts behind the system prompt's own sections.
     pub append_system_prompt: Vec<String>,
+    /// What the model is told of the workspace.
+    pub workspace_context: WorkspaceContextOptions,
+    /// Templates and slash commands.
+    pub library: Library,
     /// How much the model should think.
     pub thinking: ThinkingLevel,
     /// The bounds of a run.
@@ -40,6 +46,8 @@ impl DefaultOptions {
             tools: None,
             system_prompt: SystemPromptSource::default(),
             append_system_prompt: Vec::new(),
+            workspace_context: WorkspaceContextOptions::default(),
+            library: Library::new(),
             thinking: ThinkingLevel::default(),
             limits: Limits::default(),
             retry: RetryPolicy::default(),
@@ -65,6 +73,8 @@ pub fn default_harness(options: DefaultOptions) -> Result<AgentHarness, Error> {
         .tools(default_tools(&options.workspace))
         .working_dir(options.workspace.root())
         .system_prompt(options.system_prompt)
+        .workspace_context(options.workspace_context)
+        .library(options.library)
         .thinking(options.thinking)
         .limits(options.limits)
         .retry(options.retry);

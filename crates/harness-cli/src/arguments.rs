@@ -37,6 +37,10 @@ pub(crate) enum Command {
 pub(crate) enum PromptCommand {
     /// Show the assembled system prompt: its sections, who wrote them, bytes and tokens.
     Show(PromptShowArguments),
+    /// List the templates and slash commands that there are, and where they come from.
+    List(PromptListArguments),
+    /// Show the prompt that a slash command stands for.
+    Render(PromptRenderArguments),
 }
 
 #[derive(Debug, Subcommand)]
@@ -120,15 +124,51 @@ pub(crate) struct AgentArguments {
     /// More for the end of the system prompt; @FILE reads it from a file. Can be given more than once.
     #[arg(long, value_name = "TEXT|@FILE")]
     pub(crate) append_system_prompt: Vec<String>,
+    /// Read no AGENTS.md, memory, knowledge or other files into the prompt.
+    #[arg(long)]
+    pub(crate) no_context: bool,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct PromptShowArguments {
     #[command(flatten)]
     pub(crate) agent: AgentArguments,
+    /// Show what changed since the last run in this folder.
+    #[arg(long)]
+    pub(crate) diff: bool,
+    /// As one JSON object: the same as --output json.
+    #[arg(long)]
+    pub(crate) json: bool,
     /// As text, or as one JSON object.
     #[arg(long, value_enum, default_value_t = Output::Text)]
     pub(crate) output: Output,
+}
+
+impl PromptShowArguments {
+    /// Whether JSON is asked for.
+    pub(crate) fn wants_json(&self) -> bool {
+        self.json || self.output == Output::Json
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PromptListArguments {
+    /// The folder to work in.
+    #[arg(short = 'C', long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// As text, or as one JSON object a line.
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    pub(crate) output: Output,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PromptRenderArguments {
+    /// The command as it would be typed: `/NAME ARGUMENTS`.
+    #[arg(required = true)]
+    pub(crate) prompt: Vec<String>,
+    /// The folder to work in.
+    #[arg(short = 'C', long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

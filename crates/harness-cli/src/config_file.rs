@@ -32,7 +32,21 @@ pub(crate) struct ConfigFile {
     pub(crate) ca_file: Option<PathBuf>,
     /// Projects whose own configuration is read. In the user's file only.
     pub(crate) trusted_projects: Option<Vec<PathBuf>>,
+    /// What the workspace's files may add to the system prompt.
+    pub(crate) context: ContextConfig,
     pub(crate) providers: BTreeMap<String, ProviderConfig>,
+}
+
+/// The files that are read into the system prompt.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct ContextConfig {
+    /// Whether any are; `--no-context` for one run.
+    pub(crate) enabled: Option<bool>,
+    /// Tokens that they may take together.
+    pub(crate) tokens: Option<usize>,
+    /// More files; relative ones are in the working folder.
+    pub(crate) files: Option<Vec<PathBuf>>,
 }
 
 /// A service.

@@ -48,6 +48,10 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
         "XDG_CONFIG_HOME",
         "where configuration is looked for, instead of ~/.config",
     ),
+    (
+        "XDG_STATE_HOME",
+        "where records of runs are kept, instead of ~/.local/state",
+    ),
     ("PATH", "where bash is looked for"),
     (
         "BASH_ENV",
@@ -155,6 +159,17 @@ impl Environment {
             // The XDG base directory specification has relative paths ignored.
             .filter(|folder| folder.is_absolute())
             .or_else(|| self.home().map(|home| home.join(".config")))?;
+        Some(base.join("harness"))
+    }
+
+    /// The folder for what is kept from one run to the next.
+    pub(crate) fn state_folder(&self) -> Option<PathBuf> {
+        let base = self
+            .variables
+            .get("XDG_STATE_HOME")
+            .map(PathBuf::from)
+            .filter(|folder| folder.is_absolute())
+            .or_else(|| self.home().map(|home| home.join(".local/state")))?;
         Some(base.join("harness"))
     }
 

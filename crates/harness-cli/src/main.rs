@@ -16,6 +16,8 @@ mod named_file;
 mod progress;
 mod prompt_command;
 mod prompt_input;
+mod prompt_library;
+mod prompt_record;
 mod run_command;
 mod services;
 mod settings;
@@ -78,6 +80,12 @@ fn start(arguments: Arguments) -> Result<ExitCode, Failure> {
             Command::Prompt {
                 command: PromptCommand::Show(arguments),
             } => prompt_command::show(arguments).await,
+            Command::Prompt {
+                command: PromptCommand::List(arguments),
+            } => prompt_command::list(&arguments),
+            Command::Prompt {
+                command: PromptCommand::Render(arguments),
+            } => prompt_command::render(&arguments),
             Command::Tools {
                 command: ToolsCommand::List(arguments),
             } => tools_command::list(&arguments),
@@ -97,7 +105,16 @@ fn wants_json(arguments: &Arguments) -> bool {
         Command::Run(arguments) => arguments.output,
         Command::Prompt {
             command: PromptCommand::Show(arguments),
+        } if arguments.json => Output::Json,
+        Command::Prompt {
+            command: PromptCommand::Show(arguments),
         } => arguments.output,
+        Command::Prompt {
+            command: PromptCommand::List(arguments),
+        } => arguments.output,
+        Command::Prompt {
+            command: PromptCommand::Render(_),
+        } => Output::Text,
         Command::Tools {
             command: ToolsCommand::List(arguments),
         } => arguments.output,
@@ -115,6 +132,7 @@ fn asks_for_json(mut arguments: impl Iterator<Item = OsString>) -> bool {
     while let Some(argument) = arguments.next() {
         match argument.to_str() {
             Some("--") => break,
+            Some("--json") => json = true,
             Some("--output") => json = arguments.next().is_some_and(|value| value == "json"),
             Some(argument) => {
                 if let Some(value) = argument.strip_prefix("--output=") {

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use futures::FutureExt;
 use harness_core::{
-    Caller, CancellationToken, Error, LimitReached, Limits, ModelError, RunInput, RunOptions,
-    RunOutcome, RunStatus, StopReason,
+    Caller, CancellationToken, Error, Event, LimitReached, Limits, ModelError, RunInput,
+    RunOptions, RunOutcome, RunStatus, StopReason,
 };
 
 use harness_tools::ShellSession;
@@ -17,6 +17,7 @@ use crate::json_output::JsonOutput;
 use crate::model_choice::{Choice, Target};
 use crate::progress::Progress;
 use crate::prompt_input::PromptInput;
+use crate::prompt_record::PromptRecord;
 use crate::services::LocalServers;
 use crate::setup::Setup;
 use crate::signals::Signals;
@@ -58,6 +59,7 @@ pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
         journal: None,
     };
     let mut handle = agent.run(RunInput::prompt(input.text), options);
+    let mut system_prompt = None;
     let mut progress = Progress::new(&setup.environment);
     let mut json = (arguments.output == Output::Json).then(JsonOutput::default);
     let mut second = std::pin::pin!(signals.second());
@@ -84,6 +86,9 @@ pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
             }
         };
         let Some(event) = event else { break };
+        if let Event::SystemPrompt(report) = &event {
+            system_prompt = Some(report.prompt.clone());
+        }
         progress.see(&event);
         if let Some(json) = &mut json
             && let Err(error) = json.push(&event)
@@ -97,6 +102,11 @@ pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
         return unwritten(&error);
     }
     progress.clear();
+    // A record for `harness prompt show --diff`. A run without it is as good a run.
+    if let (Some(prompt), None) = (&system_prompt, &demo) {
+        let record = PromptRecord::of(&setup.environment, &setup.folder);
+        let _ = record.map(|record| record.keep(prompt));
+    }
     if let Some((name, exit)) = signals.came() {
         // After a second signal the run is dropped here, and its children with it.
         drop(handle);

@@ -66,6 +66,11 @@ pub(crate) struct Settings {
     pub(crate) timeout: Option<Setting<Duration>>,
     pub(crate) tools: Option<Setting<Vec<String>>>,
     pub(crate) ca_file: Option<Setting<PathBuf>>,
+    pub(crate) context: Option<Setting<bool>>,
+    pub(crate) context_tokens: Option<Setting<usize>>,
+    pub(crate) context_files: Option<Setting<Vec<PathBuf>>>,
+    /// The projects whose own files may change how the agent works.
+    trusted: Vec<PathBuf>,
     pub(crate) providers: BTreeMap<String, Setting<ProviderConfig>>,
     pub(crate) files: Vec<FileFound>,
 }
@@ -79,14 +84,13 @@ impl Settings {
         agent: &AgentArguments,
     ) -> Result<Self, Failure> {
         let mut settings = Self::default();
-        let mut trusted = Vec::new();
         if let Some(path) = environment
             .config_folder()
             .map(|folder| folder.join("config.toml"))
         {
             match ConfigFile::read(&path)? {
                 Some(file) => {
-                    trusted = file.trusted_projects.clone().unwrap_or_default();
+                    settings.trusted = file.trusted_projects.clone().unwrap_or_default();
                     settings.take_file(file, &Origin::User(path.clone()))?;
                     settings.found(path, FileState::Read);
                 }
@@ -95,7 +99,7 @@ impl Settings {
         }
         if let Some(path) = project_file(folder) {
             let project = path.parent().and_then(Path::parent).unwrap_or(folder);
-            if is_trusted(project, &trusted, environment) {
+            if settings.trusts(project, environment) {
                 if let Some(file) = ConfigFile::read(&path)? {
                     if file.trusted_projects.is_some() {
                         return Err(Failure::configuration(format!(
@@ -118,6 +122,20 @@ impl Settings {
             check_variable_name(Some(value), &origin.to_string())?;
         }
         Ok(settings)
+    }
+
+    /// Whether a project's own files may change how the agent works.
+    pub(crate) fn trusts(&self, project: &Path, environment: &Environment) -> bool {
+        let Ok(project) = project.canonicalize() else {
+            return false;
+        };
+        self.trusted.iter().any(|folder| {
+            let folder = environment.expand_home(folder);
+            folder.is_absolute()
+                && folder
+                    .canonicalize()
+                    .is_ok_and(|folder| project.starts_with(folder))
+        })
     }
 
     fn found(&mut self, path: PathBuf, state: FileState) {
@@ -148,6 +166,9 @@ impl Settings {
         put(&mut self.timeout, file.timeout, origin);
         put(&mut self.tools, file.tools, origin);
         put(&mut self.ca_file, file.ca_file, origin);
+        put(&mut self.context, file.context.enabled, origin);
+        put(&mut self.context_tokens, file.context.tokens, origin);
+        put(&mut self.context_files, file.context.files, origin);
         for (name, value) in file.providers {
             self.providers.insert(
                 name,
@@ -230,6 +251,9 @@ impl Settings {
             }
             put(&mut self.tools, Some(names), &origin("--tools"));
         }
+        if agent.no_context {
+            put(&mut self.context, Some(false), &origin("--no-context"));
+        }
         if agent.no_tools {
             put(&mut self.tools, Some(Vec::new()), &origin("--no-tools"));
         }
@@ -282,14 +306,19 @@ fn parsed<T>(
         .map_err(|error| Failure::configuration(format!("the variable {name} is wrong: {error}")))
 }
 
-/// The nearest `.harness/config.toml`, from the folder up to the root of its repository. Without a
-/// repository, only the folder itself is looked at.
+/// The nearest `.harness/config.toml`.
 fn project_file(folder: &Path) -> Option<PathBuf> {
+    in_project(folder, &Path::new(".harness").join("config.toml"))
+}
+
+/// The nearest of that name, from the folder up to the root of its repository. Without a repository,
+/// only the folder itself is looked at.
+pub(crate) fn in_project(folder: &Path, name: &Path) -> Option<PathBuf> {
     let root = folder
         .ancestors()
         .find(|ancestor| ancestor.join(".git").exists());
     for ancestor in folder.ancestors() {
-        let path = ancestor.join(".harness").join("config.toml");
+        let path = ancestor.join(name);
         if path.exists() {
             return Some(path);
         }
@@ -298,17 +327,4 @@ fn project_file(folder: &Path) -> Option<PathBuf> {
         }
     }
     None
-}
-
-fn is_trusted(project: &Path, trusted: &[PathBuf], environment: &Environment) -> bool {
-    let Ok(project) = project.canonicalize() else {
-        return false;
-    };
-    trusted.iter().any(|folder| {
-        let folder = environment.expand_home(folder);
-        folder.is_absolute()
-            && folder
-                .canonicalize()
-                .is_ok_and(|folder| project.starts_with(folder))
-    })
 }

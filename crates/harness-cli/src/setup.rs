@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use harness_agent::middlewares::WorkspaceContextOptions;
 use harness_agent::{AgentHarness, DefaultOptions, SystemPromptSource, default_harness};
 use harness_core::Limits;
 use harness_tools::{ShellOptions, Workspace};
@@ -12,7 +13,9 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::model_choice::{Choice, Target, secret_variables};
 use crate::named_file;
+use crate::prompt_library::PromptLibrary;
 use crate::settings::Settings;
+use crate::stderr;
 
 /// Everything that a command needs.
 pub(crate) struct Setup {
@@ -58,6 +61,28 @@ impl Setup {
         }
     }
 
+    /// The prompts that there are.
+    pub(crate) fn prompts(&self) -> PromptLibrary {
+        PromptLibrary::read(&self.environment, &self.settings, &self.folder)
+    }
+
+    /// What the model is told of its workspace.
+    fn workspace_context(&self) -> WorkspaceContextOptions {
+        let settings = &self.settings;
+        let mut options = WorkspaceContextOptions::default();
+        options.user_folder = self.environment.config_folder();
+        options.temporary_folder = self.environment.temporary_folder();
+        options.read_files = settings.context.as_ref().is_none_or(|read| read.value);
+        if let Some(tokens) = &settings.context_tokens {
+            options.tokens = tokens.value;
+        }
+        if let Some(files) = &settings.context_files {
+            let expand = |file: &PathBuf| self.environment.expand_home(file);
+            options.files = files.value.iter().map(expand).collect();
+        }
+        options
+    }
+
     /// The agent. For the demonstration, also its project, which lives as long as the value.
     pub(crate) fn agent(
         &self,
@@ -81,6 +106,12 @@ impl Setup {
                 .as_ref()
                 .map(|tools| tools.value.clone());
         }
+        options.workspace_context = self.workspace_context();
+        let prompts = self.prompts();
+        for problem in &prompts.problems {
+            stderr::note(problem);
+        }
+        options.library = prompts.library;
         if let Some(text) = &arguments.system_prompt {
             options.system_prompt = match text_or_file(text, &self.environment)? {
                 text if text.trim().is_empty() => SystemPromptSource::Empty,

@@ -15,6 +15,7 @@ mod limits;
 mod model_choice;
 mod program;
 mod prompt;
+mod prompt_files;
 mod runs;
 mod scripted;
 mod server;
