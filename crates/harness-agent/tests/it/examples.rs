@@ -42,3 +42,30 @@ fn own_middleware() {
 fn own_provider() {
     assert_eq!(output("own_provider"), "[Say ][this ][again, ][please.]\n");
 }
+
+#[test]
+fn every_hook() {
+    let printed = output("every_hook");
+    let expected = [
+        "on_reasoning: 1 messages",
+        "on_model_call: a reply",
+        "on_acting: 2 calls",
+        "on_tool_call: denied",
+        "after_turn: 1",
+        "on_reasoning: 3 messages",
+        "on_model_call: a reply",
+        "after_turn: 2",
+        "on_agent: finished after 2 turns",
+        "on_event: 2 calls ended",
+        "Noted.",
+    ];
+    assert_eq!(printed.lines().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn own_section() {
+    let printed = output("own_section");
+    assert!(printed.contains("role (by template:system-prompt/role): You are a proofreader."));
+    assert!(printed.contains("workspace (by short-workspace): You work in /srv/texts."));
+    assert!(!printed.contains("Platform"), "{printed}");
+}
