@@ -396,9 +396,7 @@ fn prompt_10_a_template_of_a_project_ends_soon() {
         .render("system-prompt/role", &values)
         .unwrap_err();
     assert!(
-        error
-            .to_string()
-            .contains("rendered elements is limited to"),
+        error.to_string().contains("number of steps is limited to"),
         "{error}"
     );
     assert!(

@@ -115,6 +115,49 @@ fn prompt_10_a_template_cannot_run_for_long() {
     );
 }
 
+/// The dearest templates there are, at the default limits: each ends within about a second in a debug
+/// build. The bound here is for machines that have other things to do.
+#[test]
+fn prompt_10_the_worst_template_ends_in_time() {
+    let values = json!({
+        "l": (0..2000).collect::<Vec<u32>>(),
+        "o": { "a": { "b": { "c": { "d": 1 } } } },
+        "m": "x".repeat(4000),
+        "big": "x".repeat(1_500_000),
+    });
+    let many = "@root.o ".repeat(16);
+    let deep = format!("{}1{}", "(not ".repeat(28), ")".repeat(28));
+    for body in [
+        "",
+        "{{> p b=@root.o}}",
+        "{{> p b=@root.m}}",
+        "{{@root.o.a.b.c.d}}",
+        "{{#with @root.o as |a|}}{{a.a.b.c.d}}{{/with}}",
+        "{{#each @root.o}}{{/each}}",
+        "{{#if (lookup @root.l 3)}}{{/if}}",
+        "{{#if (eq @root.l @root.l)}}{{/if}}",
+        "{{#if (eq @root.big @root.big)}}{{/if}}",
+        "{{len @root.l}}",
+        &format!("{{{{#if (and {many})}}}}{{{{/if}}}}"),
+        &format!("{{{{#if {deep}}}}}{{{{/if}}}}"),
+    ] {
+        let source =
+            format!("{{{{#each l}}}}{{{{#each @root.l}}}}{body}{{{{/each}}}}{{{{/each}}}}");
+        let mut templates = Templates::empty();
+        templates
+            .register(template("p", "{{#if b}}{{/if}}", &["b"]).unwrap())
+            .unwrap();
+        templates
+            .register(template("t", &source, &["l", "o", "m", "big"]).unwrap())
+            .unwrap();
+        let started = Instant::now();
+        let error = templates.render("t", &values).unwrap_err();
+        let took = started.elapsed();
+        assert!(is_limit(&error), "{body}: {error}");
+        assert!(took < Duration::from_secs(5), "{body}: {took:?}");
+    }
+}
+
 #[test]
 fn data_is_never_rendered_again() {
     let hostile = "{{b}} {{> p}} {{#each l}}x{{/each}} {{{b}}} \\{{b}} {{nope";
