@@ -106,7 +106,8 @@ pub use invocation::parse_invocation;
 pub use layer::Layer;
 pub use library::{Kind, Library, Listed, Shadow};
 pub use limits::{
-    Limits, MAX_ARGUMENTS, MAX_DEPTH, MAX_INCLUDES, MAX_NESTING, MAX_PARAMETERS, MAX_SOURCE_BYTES,
+    Limits, MAX_ARGUMENTS, MAX_DEPTH, MAX_INCLUDES, MAX_NESTING, MAX_PARAMETERS, MAX_PARSE_STEPS,
+    MAX_SOURCE_BYTES,
 };
 pub use parameter::{Parameter, ParameterKind};
 pub use system_prompt::{SECTIONS, Section, SystemPromptValues, ToolHint, default_sections};

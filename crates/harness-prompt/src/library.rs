@@ -11,6 +11,7 @@ use crate::folder::{self, Form, Found};
 use crate::invocation::parse_invocation;
 use crate::layer::Layer;
 use crate::limits::Limits;
+use crate::nesting::parse_steps;
 use crate::parameter::Parameter;
 use crate::reach::first_flaw;
 use crate::template::Template;
@@ -155,7 +156,19 @@ impl Library {
         let mut found = folder::read(folder, &self.limits);
         let mut diagnostics = std::mem::take(&mut found.diagnostics);
         let known_problems: Vec<bool> = self.templates.iter().map(Held::is_left_out).collect();
+        let mut steps = 0;
         for file in found.files {
+            if file.form == Form::Template {
+                let max = self.limits.folder_parse_steps;
+                let own = parse_steps(&String::from_utf8_lossy(&file.bytes));
+                if own > max - steps {
+                    let message =
+                        "the templates together take too long to parse; this one is left out";
+                    diagnostics.push(Diagnostic::new(file.path, None, message));
+                    continue;
+                }
+                steps += own;
+            }
             if let Err(error) = self.read_file(layer, &file, &mut diagnostics) {
                 diagnostics.push(Diagnostic::of_error(file.path, &error));
             }

@@ -18,6 +18,10 @@ pub const MAX_ARGUMENTS: usize = 16;
 /// How many parameters a template may declare.
 pub const MAX_PARAMETERS: usize = 64;
 
+/// What parsing a template may take: 8,192 steps for each tag, and one for each byte before it. That is some
+/// 3,000 tags, or 300 at the end of 100 KB of text.
+pub const MAX_PARSE_STEPS: u64 = 32_000_000;
+
 /// How many partials a template may include.
 pub const MAX_INCLUDES: usize = 64;
 
@@ -45,8 +49,10 @@ pub struct Limits {
     pub folder_entries: usize,
     /// Templates and commands that are read from a folder. Default: 256.
     pub folder_files: usize,
-    /// Their bytes together; each may have [`MAX_SOURCE_BYTES`]. Default: 4 MiB.
+    /// Their bytes together; each may have [`MAX_SOURCE_BYTES`]. Default: 2 MiB.
     pub folder_bytes: usize,
+    /// What parsing the templates may take together; each may take [`MAX_PARSE_STEPS`]. Default: 64,000,000.
+    pub folder_parse_steps: u64,
 }
 
 impl Default for Limits {
@@ -59,7 +65,8 @@ impl Default for Limits {
             folder_depth: 8,
             folder_entries: 4096,
             folder_files: 256,
-            folder_bytes: 4 * 1024 * 1024,
+            folder_bytes: 2 * 1024 * 1024,
+            folder_parse_steps: 64_000_000,
         }
     }
 }
