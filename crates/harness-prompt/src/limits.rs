@@ -19,7 +19,7 @@ pub const MAX_ARGUMENTS: usize = 16;
 pub const MAX_PARAMETERS: usize = 64;
 
 /// What parsing a template may take: 8,192 steps for each tag, and one for each byte before it. That is some
-/// 3,000 tags, or 300 at the end of 100 KB of text.
+/// 2,000 tags, or 290 at the end of 100 KB of text.
 pub const MAX_PARSE_STEPS: u64 = 32_000_000;
 
 /// How many partials a template may include.
