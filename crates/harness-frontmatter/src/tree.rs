@@ -21,8 +21,25 @@ pub(crate) struct Read {
     pub(crate) first_alias: Option<usize>,
 }
 
+/// How many tabs behind a colon are put right.
+const MAX_TABS: usize = 16;
+
 /// Reads `block`, which begins below line `below` of its file.
 pub(crate) fn read(block: &str, below: usize, limits: &Limits) -> Result<Read, Error> {
+    let mut block = Cow::Borrowed(block);
+    for _ in 0..MAX_TABS {
+        match read_events(&block, below, limits) {
+            Err((_, Some(at))) => block.to_mut().replace_range(at..=at, " "),
+            Err((error, None)) => return Err(error),
+            Ok(read) => return Ok(read),
+        }
+    }
+    read_events(&block, below, limits).map_err(|(error, _)| error)
+}
+
+/// The error may be the parser's, which takes a tab between a colon and a letter for none, against YAML 1.2
+/// (section 6.1); then it comes with the place of the tab, in bytes.
+fn read_events(block: &str, below: usize, limits: &Limits) -> Result<Read, (Error, Option<usize>)> {
     let mut builder = Builder {
         limits,
         bytes: block.len(),
@@ -40,21 +57,25 @@ pub(crate) fn read(block: &str, below: usize, limits: &Limits) -> Result<Read, E
     let mut documents = 0;
     let mut parser = Parser::new_from_str(block);
     while let Some(event) = parser.next_event() {
-        let (event, span) = event.map_err(|error| Error::Yaml {
-            message: error.info().to_owned(),
-            position: place(error.marker().line(), error.marker().col()),
+        let (event, span) = event.map_err(|error| {
+            let mark = error.marker();
+            let misread = Error::Yaml {
+                message: error.info().to_owned(),
+                position: place(mark.line(), mark.col()),
+            };
+            (misread, tab_behind_colon(block, mark.index()))
         })?;
         let position = place(span.start.line(), span.start.col());
         if matches!(event, Event::DocumentStart(_)) {
             documents += 1;
             if documents > 1 {
-                return Err(Error::Yaml {
-                    message: "there is a second document in it".to_owned(),
-                    position,
-                });
+                let message = "there is a second document in it".to_owned();
+                return Err((Error::Yaml { message, position }, None));
             }
         }
-        builder.event(event, position)?;
+        builder
+            .event(event, position)
+            .map_err(|error| (error, None))?;
     }
     let start = place(1, 0);
     let fields = match builder.root {
@@ -62,16 +83,25 @@ pub(crate) fn read(block: &str, below: usize, limits: &Limits) -> Result<Read, E
         Some(Node::Mapping(mapping)) => mapping,
         Some(node) if node.is_null() => Mapping::empty(start),
         Some(node) => {
-            return Err(Error::NotMapping {
-                found: node.kind(),
-                position: node.position(),
-            });
+            let (found, position) = (node.kind(), node.position());
+            return Err((Error::NotMapping { found, position }, None));
         }
     };
     Ok(Read {
         fields,
         first_alias: builder.first_alias,
     })
+}
+
+/// The tab right before character `index` of `block`, if only tabs are between it and a colon.
+fn tab_behind_colon(block: &str, index: usize) -> Option<usize> {
+    let end = block
+        .char_indices()
+        .nth(index)
+        .map_or(block.len(), |(at, _)| at);
+    let before = block.get(..end)?;
+    let is_it = before.ends_with('\t') && before.trim_end_matches('\t').ends_with(':');
+    is_it.then(|| end - 1)
 }
 
 struct Builder<'l> {

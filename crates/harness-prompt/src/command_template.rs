@@ -89,7 +89,7 @@ impl CommandTemplate {
 
     /// Whether it has a place for arguments. Where not, what is typed behind its name is lost.
     pub fn takes_arguments(&self) -> bool {
-        let mut pieces = Pieces(&self.body);
+        let mut pieces = Pieces::of(&self.body);
         pieces.any(|piece| matches!(piece, Piece::Place { .. }))
     }
 
@@ -100,7 +100,7 @@ impl CommandTemplate {
         let max = limits.expansion_bytes;
         let arguments = Arguments::split(raw);
         let mut expanded = String::new();
-        for piece in Pieces(&self.body) {
+        for piece in Pieces::of(&self.body) {
             let text = match piece {
                 Piece::Text(text) => text,
                 Piece::Place { source, default } => {
@@ -165,24 +165,43 @@ enum Source {
 }
 
 /// The parts of what is left of a body.
-struct Pieces<'b>(&'b str);
+struct Pieces<'b> {
+    rest: &'b str,
+    /// How many bytes stand behind the last `}`: in them, nobody need look for one.
+    tail: usize,
+}
+
+impl<'b> Pieces<'b> {
+    fn of(body: &'b str) -> Self {
+        let tail = body.rfind('}').map_or(body.len(), |at| body.len() - at - 1);
+        Self { rest: body, tail }
+    }
+
+    /// The placeholder that `text`, which is left of the body, begins with, and what follows it.
+    fn placeholder(&self, text: &'b str) -> Option<(Piece<'b>, &'b str)> {
+        if text.starts_with("${") && text.len() <= self.tail {
+            return None;
+        }
+        placeholder(text)
+    }
+}
 
 impl<'b> Iterator for Pieces<'b> {
     type Item = Piece<'b>;
 
     fn next(&mut self) -> Option<Piece<'b>> {
-        let rest = self.0;
+        let rest = self.rest;
         if rest.is_empty() {
             return None;
         }
-        if let Some((piece, after)) = placeholder(rest) {
-            self.0 = after;
+        if let Some((piece, after)) = self.placeholder(rest) {
+            self.rest = after;
             return Some(piece);
         }
         if let Some(escaped) = rest.strip_prefix('\\')
-            && let Some((_, after)) = placeholder(escaped)
+            && let Some((_, after)) = self.placeholder(escaped)
         {
-            self.0 = after;
+            self.rest = after;
             return Some(Piece::Text(&escaped[..escaped.len() - after.len()]));
         }
         let first = rest.chars().next().map_or(0, char::len_utf8);
@@ -190,7 +209,7 @@ impl<'b> Iterator for Pieces<'b> {
             .find(['$', '\\'])
             .map_or(rest.len(), |length| first + length);
         let (text, after) = rest.split_at(length);
-        self.0 = after;
+        self.rest = after;
         Some(Piece::Text(text))
     }
 }

@@ -32,7 +32,7 @@ pub struct Cut {
 /// let text = "first line\n```sh\nmake a\nmake b\nmake c\nmake d\nmake e\n```\n";
 /// let marker = |kept, all| format!("[cut: {kept} of {all} bytes]");
 /// let cut = cut_to_tokens(text, 13, Keep::Start, marker).unwrap();
-/// assert_eq!(cut.text, "first line\n```sh\nmake a\n```\n[cut: 24 of 55 bytes]");
+/// assert_eq!(cut.text, "first line\n```sh\nmake a\n```\n[cut: 23 of 56 bytes]");
 /// ```
 pub fn cut_to_tokens(
     text: &str,

@@ -20,15 +20,12 @@ use handlebars::{
 use serde_json::Value;
 
 use crate::limits::Limits;
-use crate::values::weight;
+use crate::values::{Weight, weight};
 
 const GUARD: &str = "harness guard";
 const TEXT: &str = "harness text";
 const LOOKUP: &str = "lookup";
 const COMPARISONS: [&str; 6] = ["eq", "ne", "gt", "gte", "lt", "lte"];
-
-/// How many bytes that are copied or compared cost as much as one rendered element.
-const BYTES_PER_STEP: u64 = 4096;
 
 /// Why a guard stopped a rendering.
 #[derive(Debug, thiserror::Error)]
@@ -90,10 +87,8 @@ fn rewrite(parsed: &mut Parsed, root: bool, outer: Option<&TemplateMapping>) {
     } else {
         Watch::Presence
     };
-    push(
-        guard(elements.len() as u64 + 1, watch, Vec::new()),
-        mapping.first().or(outer),
-    );
+    let cost = elements.iter().map(steps).sum::<u64>() + 1;
+    push(guard(cost, watch, Vec::new()), mapping.first().or(outer));
     for (index, mut element) in elements.into_iter().enumerate() {
         let place = mapping.get(index).or(outer);
         let mut uses = Uses::default();
@@ -126,6 +121,34 @@ fn rewrite(parsed: &mut Parsed, root: bool, outer: Option<&TemplateMapping>) {
             push(guard(0, Watch::Sizes, uses.compared), place);
         }
         push(element, place);
+    }
+}
+
+/// How many characters of a path take as long as one argument.
+const PATH_PER_STEP: usize = 16;
+
+/// What an element costs each time it is rendered, without the bodies in it: one step, and one for each
+/// of its arguments.
+fn steps(element: &TemplateElement) -> u64 {
+    let (name, listed, named) = match element {
+        TemplateElement::Expression(tag)
+        | TemplateElement::HtmlExpression(tag)
+        | TemplateElement::HelperBlock(tag) => (Some(&tag.name), &tag.params, &tag.hash),
+        TemplateElement::PartialExpression(tag) => (None, &tag.params, &tag.hash),
+        _ => return 1,
+    };
+    let all = name.into_iter().chain(listed).chain(named.values());
+    1 + all.map(argument_steps).sum::<u64>()
+}
+
+fn argument_steps(argument: &Argument) -> u64 {
+    match argument {
+        Argument::Path(_) => {
+            let length = argument.as_name().map_or(0, str::len);
+            1 + (length / PATH_PER_STEP) as u64
+        }
+        Argument::Subexpression(Subexpression { element, .. }) => steps(element),
+        _ => 1,
     }
 }
 
@@ -196,7 +219,7 @@ fn text(tag: &HelperTemplate) -> HelperTemplate {
 pub(crate) struct Meter<'l> {
     limits: &'l Limits,
     steps: AtomicU64,
-    /// The weight of the largest value that handlebars has copied: a partial's context, or what
+    /// The cost of the largest value that handlebars has copied: a partial's context, or what
     /// `lookup` found. From there on it copies what each path leads to, so each element may cost
     /// as much again.
     heaviest: AtomicU64,
@@ -218,14 +241,13 @@ impl<'l> Meter<'l> {
         rc.register_local_helper(LOOKUP, Box::new(Lookup(self)));
     }
 
+    /// What it costs to handle `value` as a whole.
     fn weigh(&self, value: &Value) -> Result<u64, Fault> {
         let max = self.limits.value_bytes;
-        weight(value, max)
-            .map(|weight| weight as u64)
-            .ok_or(Fault::Limit {
-                what: "the size of the values, in bytes,",
-                max: max as u64,
-            })
+        weight(value, max).map(Weight::steps).ok_or(Fault::Limit {
+            what: "the size of the values, in bytes,",
+            max: max as u64,
+        })
     }
 
     /// `value` is copied.
@@ -237,12 +259,12 @@ impl<'l> Meter<'l> {
 
     /// `value` is compared.
     fn compare(&self, value: &Value) -> Result<(), Fault> {
-        self.spend(self.weigh(value)? / BYTES_PER_STEP)
+        self.spend(self.weigh(value)?)
     }
 
     /// So many elements are rendered.
     fn elements(&self, count: u64) -> Result<(), Fault> {
-        let each = 1 + self.heaviest.load(Ordering::Relaxed) / BYTES_PER_STEP;
+        let each = 1 + self.heaviest.load(Ordering::Relaxed);
         self.spend(count.saturating_mul(each))
     }
 
@@ -250,7 +272,7 @@ impl<'l> Meter<'l> {
         let before = self.steps.fetch_add(steps, Ordering::Relaxed);
         if before.saturating_add(steps) > self.limits.steps {
             return Err(Fault::Limit {
-                what: "the number of rendered elements",
+                what: "the number of steps",
                 max: self.limits.steps,
             });
         }

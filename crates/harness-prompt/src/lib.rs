@@ -13,6 +13,10 @@
 //! repository can be rendered without trusting it. There are no helpers that read files, and no way to
 //! add one.
 //!
+//! A [`Library`] puts templates, and slash commands ([`CommandTemplate`]), into layers: what a user or a
+//! project has under the name of a built-in template takes its place, unless it would break what it is a
+//! part of.
+//!
 //! Handlebars does the parsing and the rendering. What it does not check, this crate puts into the
 //! parsed template as elements of its own. The price is that some of the language is refused where it
 //! could not be checked ([`Template`] lists what), and some work in each rendering (the default system
@@ -53,7 +57,22 @@
 //!     working_dir: "/home/ada/project".into(),
 //!     platform: std::env::consts::OS.into(),     temporary_folder: String::new(),
 //! })?;
-//! assert_eq!(sections[0].name, "role");
+//! assert_eq!(&*sections[0].name, "role");
+//! # Ok::<(), harness_prompt::Error>(())
+//! ```
+//!
+//! A slash command is Markdown with places for what is typed behind its name:
+//!
+//! ```
+//! use harness_prompt::{CommandTemplate, Layer, Library};
+//!
+//! let mut library = Library::new();
+//! let review = "---\ndescription: Reviews a file\n---\nReview $1. Look at: ${@:2}\n";
+//! library.add_command(Layer::User, CommandTemplate::parse("review", review)?, None);
+//!
+//! let prompt = library.expand("/review 'my file.rs' error handling, tests")?;
+//! assert_eq!(prompt.as_deref(), Some("Review my file.rs. Look at: error handling, tests"));
+//! assert_eq!(library.expand("/etc/hosts is a file")?, None);
 //! # Ok::<(), harness_prompt::Error>(())
 //! ```
 
@@ -126,7 +145,8 @@ pub use layer::Layer;
 pub use library::{Kind, Library, Listed, Shadow};
 #[cfg(feature = "templates")]
 pub use limits::{
-    Limits, MAX_ARGUMENTS, MAX_DEPTH, MAX_INCLUDES, MAX_NESTING, MAX_PARAMETERS, MAX_SOURCE_BYTES,
+    Limits, MAX_ARGUMENTS, MAX_DEPTH, MAX_INCLUDES, MAX_NESTING, MAX_PARAMETERS, MAX_PARSE_STEPS,
+    MAX_SOURCE_BYTES,
 };
 #[cfg(feature = "templates")]
 pub use parameter::{Parameter, ParameterKind};

@@ -11,6 +11,7 @@ use crate::folder::{self, Form, Found};
 use crate::invocation::parse_invocation;
 use crate::layer::Layer;
 use crate::limits::Limits;
+use crate::nesting::parse_steps;
 use crate::parameter::Parameter;
 use crate::reach::first_flaw;
 use crate::template::Template;
@@ -30,6 +31,9 @@ use crate::templates::Templates;
 pub struct Library {
     templates: Vec<Held<Template>>,
     commands: Vec<Held<CommandTemplate>>,
+    /// What comes with the crate, parsed once.
+    builtins: Templates,
+    /// What counts.
     winners: Templates,
     limits: Limits,
 }
@@ -95,6 +99,7 @@ impl Library {
         Self {
             templates: Vec::new(),
             commands: Vec::new(),
+            builtins: Templates::new(),
             winners: Templates::new(),
             limits: Limits::default(),
         }
@@ -151,7 +156,19 @@ impl Library {
         let mut found = folder::read(folder, &self.limits);
         let mut diagnostics = std::mem::take(&mut found.diagnostics);
         let known_problems: Vec<bool> = self.templates.iter().map(Held::is_left_out).collect();
+        let mut steps = 0;
         for file in found.files {
+            if file.form == Form::Template {
+                let max = self.limits.folder_parse_steps;
+                let own = parse_steps(&String::from_utf8_lossy(&file.bytes));
+                if own > max - steps {
+                    let message =
+                        "the templates together take too long to parse; this one is left out";
+                    diagnostics.push(Diagnostic::new(file.path, None, message));
+                    continue;
+                }
+                steps += own;
+            }
             if let Err(error) = self.read_file(layer, &file, &mut diagnostics) {
                 diagnostics.push(Diagnostic::of_error(file.path, &error));
             }
@@ -298,34 +315,33 @@ impl Library {
         for held in &mut self.templates {
             held.problem = None;
         }
-        let builtins = Templates::new();
         // Each round leaves one out.
-        loop {
-            let winners = self.winners();
-            let mut names: Vec<&str> = builtins.names().collect();
-            names.extend(winners.keys());
-            let get = |name: &str| match winners.get(name) {
-                Some(&index) => Ok(&self.templates[index].item),
-                None => builtins.get(name),
-            };
-            let Some(flaw) = first_flaw(&names, get) else {
-                let mut counting = builtins.clone().with_limits(self.limits.clone());
-                for &index in winners.values() {
-                    counting.put(self.templates[index].item.clone());
-                }
-                self.winners = counting;
-                return;
-            };
-            let involved = flaw.involved.iter().rev();
-            let involved = involved.filter_map(|name| winners.get(name.as_str()).copied());
-            let blamed = involved.max_by_key(|&index| self.templates[index].layer);
-            // Built-in templates alone have no flaw; a test holds that.
-            let Some(blamed) = blamed.or_else(|| winners.values().next().copied()) else {
-                self.winners = builtins.with_limits(self.limits.clone());
-                return;
-            };
-            self.templates[blamed].problem = Some(flaw.error);
+        while let Some((index, error)) = self.first_to_leave_out() {
+            self.templates[index].problem = Some(error);
         }
+        let mut counting = self.builtins.clone().with_limits(self.limits.clone());
+        for index in self.winners().into_values() {
+            counting.put(self.templates[index].item.clone());
+        }
+        self.winners = counting;
+    }
+
+    /// The template that is to blame if those that count do not go together, and why they do not.
+    fn first_to_leave_out(&self) -> Option<(usize, Error)> {
+        let winners = self.winners();
+        let mut names: Vec<&str> = self.builtins.names().collect();
+        names.extend(winners.keys());
+        let get = |name: &str| match winners.get(name) {
+            Some(&index) => Ok(&self.templates[index].item),
+            None => self.builtins.get(name),
+        };
+        let flaw = first_flaw(&names, get)?;
+        let involved = flaw.involved.iter().rev();
+        let involved = involved.filter_map(|name| winners.get(name.as_str()).copied());
+        let blamed = involved.max_by_key(|&index| self.templates[index].layer);
+        // What comes with the crate has no flaw of its own.
+        let blamed = blamed.or_else(|| winners.values().next().copied())?;
+        Some((blamed, flaw.error))
     }
 
     /// Of each name, the template of the highest layer that is not left out.

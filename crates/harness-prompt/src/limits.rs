@@ -18,8 +18,12 @@ pub const MAX_ARGUMENTS: usize = 16;
 /// How many parameters a template may declare.
 pub const MAX_PARAMETERS: usize = 64;
 
+/// What parsing a template may take: 8,192 steps for each tag, and one for each byte before it. That is some
+/// 2,000 tags, or 290 at the end of 100 KB of text.
+pub const MAX_PARSE_STEPS: u64 = 32_000_000;
+
 /// How many partials a template may include.
-pub const MAX_INCLUDES: usize = 256;
+pub const MAX_INCLUDES: usize = 64;
 
 /// What one rendering, or reading one folder, may cost. The defaults are far above what any prompt needs and far below what
 /// hurts a process; a limit that is hit is an [`Error::Limit`](crate::Error::Limit), never a cut-off
@@ -31,8 +35,11 @@ pub struct Limits {
     pub output_bytes: usize,
     /// Bytes of the values that are given, with a small charge for each of them. Default: 4 MiB.
     pub value_bytes: usize,
-    /// Elements that are rendered; an element in a loop counts once for each time around, and more
-    /// where it stands in a partial that is given large values. Default: 1,000,000.
+    /// Steps: one for each element that is rendered, one for each of its arguments, again each time around a
+    /// loop; more where values are compared, or copied into a partial. Default: 250,000.
+    ///
+    /// This is what bounds time. No clock is read: the same template and values come to the same end
+    /// everywhere. The default ends the worst there is within about a second, even unoptimised.
     pub steps: u64,
     /// Bytes of an expanded slash command. Default: 1 MiB.
     pub expansion_bytes: usize,
@@ -42,8 +49,10 @@ pub struct Limits {
     pub folder_entries: usize,
     /// Templates and commands that are read from a folder. Default: 256.
     pub folder_files: usize,
-    /// Their bytes together; each may have [`MAX_SOURCE_BYTES`]. Default: 4 MiB.
+    /// Their bytes together; each may have [`MAX_SOURCE_BYTES`]. Default: 2 MiB.
     pub folder_bytes: usize,
+    /// What parsing the templates may take together; each may take [`MAX_PARSE_STEPS`]. Default: 64,000,000.
+    pub folder_parse_steps: u64,
 }
 
 impl Default for Limits {
@@ -51,12 +60,13 @@ impl Default for Limits {
         Self {
             output_bytes: 4 * 1024 * 1024,
             value_bytes: 4 * 1024 * 1024,
-            steps: 1_000_000,
+            steps: 250_000,
             expansion_bytes: 1024 * 1024,
             folder_depth: 8,
             folder_entries: 4096,
             folder_files: 256,
-            folder_bytes: 4 * 1024 * 1024,
+            folder_bytes: 2 * 1024 * 1024,
+            folder_parse_steps: 64_000_000,
         }
     }
 }

@@ -1,14 +1,30 @@
-//! How deep a source nests, found before the parser sees it.
+//! How deep a source nests, and what else the parser cannot take, found before the parser sees it.
 //!
 //! The parser is a recursive descent without a depth limit: a few kilobytes of `{{#if a}}`, or of
 //! `(` in a tag, overflow the stack, which no caller can catch. So the depth is counted first, by a
 //! scanner that cannot be talked into counting too little: whatever would let a tag hide from it
 //! (raw blocks, brackets, braces and backslashes inside tags) is refused. Prompts do not need them.
+//!
+//! It is slow, too: a tag takes it as long as kilobytes of text, for the line of each tag it counts from the
+//! beginning of the source, and each backslash makes it look at all that follow in the same row. So its
+//! steps are estimated, and rows of backslashes are short.
 
 use crate::error::Error;
-use crate::limits::MAX_NESTING;
+use crate::limits::{MAX_NESTING, MAX_PARSE_STEPS};
 
-/// Fails if `source` nests deeper than [`MAX_NESTING`], or cannot be told. What it finds besides is
+/// How many backslashes may stand in a row.
+const MAX_BACKSLASHES: usize = 16;
+
+/// What a tag takes besides the way to it.
+const STEPS_PER_TAG: u64 = 8192;
+
+/// What it takes to parse `source`; see [`MAX_PARSE_STEPS`].
+pub(crate) fn parse_steps(source: &str) -> u64 {
+    let tags = source.match_indices("{{");
+    tags.map(|(at, _)| STEPS_PER_TAG + at as u64).sum()
+}
+
+/// Fails if `source` nests deeper than [`MAX_NESTING`], takes more than [`MAX_PARSE_STEPS`], or cannot be told. What it finds besides is
 /// for a better word than the parser's, should the parser fail.
 pub(crate) fn check(template: &str, source: &str) -> Result<Option<Suspect>, Error> {
     Scanner {
@@ -46,6 +62,18 @@ struct Block {
 
 impl Scanner<'_> {
     fn run(mut self) -> Result<Option<Suspect>, Error> {
+        if parse_steps(self.source) > MAX_PARSE_STEPS {
+            return Err(Error::Limit {
+                template: self.template.to_owned(),
+                line: None,
+                what: "the effort of parsing, which grows with the number of tags and the text before them,",
+                max: MAX_PARSE_STEPS,
+            });
+        }
+        if let Some(at) = self.source.find(&"\\".repeat(MAX_BACKSLASHES + 1)) {
+            self.at = at;
+            self.refuse("there are too many backslashes in a row")?;
+        }
         while let Some(offset) = self.rest().find("{{") {
             let open = self.at + offset;
             let backslashes = self.source[..open]

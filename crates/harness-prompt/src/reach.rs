@@ -216,10 +216,11 @@ impl<'t, G: Fn(&str) -> Result<&'t Template, Error>> Walk<'t, G> {
             // All that is below it makes it deep, and so does all that is above it.
             Error::Limit { .. } => {
                 involved.extend(self.path.iter().rev().skip(1).map(|&name| name.to_owned()));
+                let mut met: BTreeSet<String> = involved.iter().cloned().collect();
                 let mut at = 0;
                 while let Some(template) = involved.get(at).map(|name| (self.get)(name)) {
                     for include in template.iter().flat_map(|it| &it.analysis.includes) {
-                        if !involved.contains(&include.partial) {
+                        if met.insert(include.partial.clone()) {
                             involved.push(include.partial.clone());
                         }
                     }

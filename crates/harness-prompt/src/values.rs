@@ -8,29 +8,51 @@ const NODE_BYTES: usize = 32;
 /// How deep values may nest. JSON text is read no deeper than this, either.
 const MAX_LEVELS: usize = 128;
 
-/// The approximate bytes of a value; `None` if it is heavier than `max`, or too deep to walk.
-pub(crate) fn weight(value: &Value, max: usize) -> Option<usize> {
-    let mut left = max;
-    subtract(value, MAX_LEVELS, &mut left)?;
-    Some(max - left)
+/// How many bytes of text, and how many values, that are copied or compared cost as much as one rendered
+/// element.
+const BYTES_PER_STEP: u64 = 4096;
+const NODES_PER_STEP: u64 = 8;
+
+/// How heavy a value is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Weight {
+    /// Approximate, with all that is in it.
+    pub(crate) bytes: usize,
+    /// How many values it is made of.
+    pub(crate) nodes: usize,
 }
 
-fn subtract(value: &Value, levels: usize, left: &mut usize) -> Option<()> {
+impl Weight {
+    /// What it costs to handle the value as a whole.
+    pub(crate) fn steps(self) -> u64 {
+        self.bytes as u64 / BYTES_PER_STEP + self.nodes as u64 / NODES_PER_STEP
+    }
+}
+
+/// The weight of a value; `None` if it has more than `max` bytes, or is too deep to walk.
+pub(crate) fn weight(value: &Value, max: usize) -> Option<Weight> {
+    let mut weight = Weight::default();
+    add(value, MAX_LEVELS, max, &mut weight)?;
+    Some(weight)
+}
+
+fn add(value: &Value, levels: usize, max: usize, weight: &mut Weight) -> Option<()> {
     let levels = levels.checked_sub(1)?;
-    let mut take = |bytes: usize| {
-        *left = left.checked_sub(bytes)?;
-        Some(())
+    let text = match value {
+        Value::String(text) => text.len(),
+        _ => 0,
     };
-    take(NODE_BYTES)?;
+    let bytes = weight.bytes.checked_add(NODE_BYTES + text)?;
+    weight.bytes = Some(bytes).filter(|&bytes| bytes <= max)?;
+    weight.nodes += 1;
     match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => Some(()),
-        Value::String(text) => take(text.len()),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Some(()),
         Value::Array(items) => items
             .iter()
-            .try_for_each(|item| subtract(item, levels, left)),
+            .try_for_each(|item| add(item, levels, max, weight)),
         Value::Object(fields) => fields.iter().try_for_each(|(name, field)| {
-            *left = left.checked_sub(name.len())?;
-            subtract(field, levels, left)
+            weight.bytes = weight.bytes.checked_add(name.len())?;
+            add(field, levels, max, weight)
         }),
     }
 }

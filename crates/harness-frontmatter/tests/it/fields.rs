@@ -43,6 +43,28 @@ fn scalars_are_the_text_that_they_are() {
     ]);
 }
 
+/// YAML lets tabs separate a key from its value; the parser beneath does not, before a letter.
+#[test]
+fn a_tab_behind_a_colon_is_white_space() {
+    check(&[
+        ("---\na:\tb\tc\n---\n", r#"{a: "b\tc"} | "" from 4"#),
+        (
+            "---\na:\tb\nd:\t \te\nf:\t'g:\t\th'\ni: \tj\n---\n",
+            r#"{a: "b", d: "e", f: "g:\t\th", i: "j"} | "" from 7"#,
+        ),
+        (
+            "---\na:\tb: c\n---\n",
+            "error: line 2, column 5: the frontmatter is not YAML: \
+             mapping values are not allowed in this context",
+        ),
+        (
+            "---\na: \"b:\t\\q\"\n---\n",
+            "error: line 2, column 4: the frontmatter is not YAML: \
+             while parsing a quoted scalar, found unknown escape character",
+        ),
+    ]);
+}
+
 #[test]
 fn what_is_no_mapping_is_refused() {
     check(&[

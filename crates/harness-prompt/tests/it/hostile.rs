@@ -115,6 +115,82 @@ fn prompt_10_a_template_cannot_run_for_long() {
     );
 }
 
+/// What makes the parser slow: each of these took it from ten seconds to hours.
+#[test]
+fn prompt_10_a_source_that_takes_long_to_parse_is_refused() {
+    let bytes = MAX_SOURCE_BYTES - 10;
+    for source in [
+        "\\".repeat(bytes),
+        "x\\\\".repeat(10) + &"\\".repeat(20) + "{{a}}",
+        "x".repeat(bytes / 2) + &"{{a}}".repeat(bytes / 10),
+        "{{a}}".repeat(bytes / 5),
+        " \n{{!}}\n".repeat(bytes / 8),
+    ] {
+        let started = Instant::now();
+        let refused = template("t", &source, &["a"]).is_err();
+        let took = started.elapsed();
+        assert!(
+            refused && took < Duration::from_secs(2),
+            "{took:?}: {source:.40}"
+        );
+    }
+    for source in [
+        "\\".repeat(16) + " x\\y",
+        "x".repeat(bytes - 500) + &"{{a}}".repeat(100),
+        "{{a}}".repeat(2_000),
+        "line of text\n".repeat(bytes / 13),
+    ] {
+        let started = Instant::now();
+        let made = template("t", &source, &["a"]);
+        let took = started.elapsed();
+        assert!(took < Duration::from_secs(10), "{took:?}: {source:.40}");
+        assert!(made.is_ok(), "{made:?}");
+    }
+}
+
+/// The dearest templates there are, at the default limits: each ends within about a second in a debug
+/// build. The bound here is for machines that have other things to do.
+#[test]
+fn prompt_10_the_worst_template_ends_in_time() {
+    let values = json!({
+        "l": (0..2000).collect::<Vec<u32>>(),
+        "o": { "a": { "b": { "c": { "d": 1 } } } },
+        "m": "x".repeat(4000),
+        "big": "x".repeat(1_500_000),
+    });
+    let many = "@root.o ".repeat(16);
+    let deep = format!("{}1{}", "(not ".repeat(28), ")".repeat(28));
+    for body in [
+        "",
+        "{{> p b=@root.o}}",
+        "{{> p b=@root.m}}",
+        "{{@root.o.a.b.c.d}}",
+        "{{#with @root.o as |a|}}{{a.a.b.c.d}}{{/with}}",
+        "{{#each @root.o}}{{/each}}",
+        "{{#if (lookup @root.l 3)}}{{/if}}",
+        "{{#if (eq @root.l @root.l)}}{{/if}}",
+        "{{#if (eq @root.big @root.big)}}{{/if}}",
+        "{{len @root.l}}",
+        &format!("{{{{#if (and {many})}}}}{{{{/if}}}}"),
+        &format!("{{{{#if {deep}}}}}{{{{/if}}}}"),
+    ] {
+        let source =
+            format!("{{{{#each l}}}}{{{{#each @root.l}}}}{body}{{{{/each}}}}{{{{/each}}}}");
+        let mut templates = Templates::empty();
+        templates
+            .register(template("p", "{{#if b}}{{/if}}", &["b"]).unwrap())
+            .unwrap();
+        templates
+            .register(template("t", &source, &["l", "o", "m", "big"]).unwrap())
+            .unwrap();
+        let started = Instant::now();
+        let error = templates.render("t", &values).unwrap_err();
+        let took = started.elapsed();
+        assert!(is_limit(&error), "{body}: {error}");
+        assert!(took < Duration::from_secs(5), "{body}: {took:?}");
+    }
+}
+
 #[test]
 fn data_is_never_rendered_again() {
     let hostile = "{{b}} {{> p}} {{#each l}}x{{/each}} {{{b}}} \\{{b}} {{nope";
@@ -233,9 +309,9 @@ fn deep_nesting_is_refused_before_it_is_parsed() {
     );
     assert_eq!(render_one(&deepest, &json!({ "a": 1 })).unwrap(), "x");
     // Long is not deep.
-    let long = "{{#if a}}x{{else}}y{{/if}} (((({{a}} ".repeat(1000);
+    let long = "{{#if a}}x{{else}}y{{/if}} (((({{a}} ".repeat(400);
     assert!(render_one(&long, &json!({ "a": 1 })).is_ok());
-    let parts = "{{#if a}}x{{else if a}}y{{/if}}".repeat(1000);
+    let parts = "{{#if a}}x{{else if a}}y{{/if}}".repeat(400);
     assert!(render_one(&parts, &json!({ "a": 1 })).is_ok());
     assert!(is_limit(
         &template("t", &"x".repeat(MAX_SOURCE_BYTES + 1), &[]).unwrap_err()
