@@ -34,10 +34,14 @@
 #[cfg(feature = "tools")]
 mod default_harness;
 mod error;
+mod evicted_results;
 mod harness;
 mod harness_builder;
+#[cfg(feature = "tools")]
+mod mention;
 pub mod middlewares;
 mod notes;
+mod result_folder;
 mod session;
 mod system_prompt;
 

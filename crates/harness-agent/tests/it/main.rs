@@ -3,5 +3,8 @@
 #![cfg(test)]
 
 mod assembly;
+#[cfg(feature = "tools")]
+mod at_path;
 mod examples;
 mod session;
+mod tool_result_eviction;
