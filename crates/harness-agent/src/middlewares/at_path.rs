@@ -84,7 +84,7 @@ impl AtPathMiddleware {
             .flat_map(Mention::all)
             .filter(|mention| known.insert(mention.clone()))
             .collect();
-        if mentions.is_empty() {
+        if mentions.is_empty() || cx.cancellation().is_cancelled() {
             return;
         }
         if mentions.len() > MAX_MENTIONS {

@@ -255,7 +255,7 @@ async fn what_cannot_be_attached_is_told_if_a_file_was_meant() {
         ("@loop.a", "too many symbolic links"),
         ("@broken.link", "a symlink to something that does not exist"),
         ("@src/b.rs:99", "past the end"),
-        ("@a.rs/", "a part of it is a file"),
+        ("@a.rs/", "a file, not a folder"),
     ] {
         let told = tell(&workspace, prompt).await;
         assert_eq!(told.attached(), [""; 0], "{prompt}");
@@ -329,7 +329,10 @@ async fn a_message_attaches_so_much_and_tells_the_rest() {
         )
         .unwrap();
     }
-    let all = |stem: &str| -> String { (0..30).map(|n| format!("@{stem}{n}.txt ")).collect() };
+    let all = |stem: &str| {
+        let all: Vec<_> = (0..30).map(|n| format!("@{stem}{n}.txt")).collect();
+        all.join(" ")
+    };
     let told = tell(&workspace, &all("n")).await;
     assert_eq!(told.paths().len(), 20);
     assert!(told.warnings[0].ends_with(&format!(
@@ -349,8 +352,8 @@ async fn a_message_attaches_so_much_and_tells_the_rest() {
     let told = tell_with(middleware, all("n").as_str().into(), Caller::default()).await;
     assert_eq!(told.paths().len(), 1);
 
-    let many: String = (0..1_000).map(|n| format!("@x{n} ")).collect();
-    assert_eq!(tell(&workspace, &many).await.warnings.len(), 1);
+    let many: Vec<_> = (0..1_000).map(|n| format!("@x{n}")).collect();
+    assert_eq!(tell(&workspace, &many.join(" ")).await.warnings.len(), 1);
 }
 
 /// What was attached counts as read.

@@ -63,9 +63,10 @@ fn conversation(calls: &[(&str, &str, ToolOutcome)]) -> Vec<MessageRef> {
 }
 
 fn lines(count: usize) -> String {
-    (1..=count)
+    let lines: Vec<_> = (1..=count)
         .map(|n| format!("line {n} of what a tool gave\n"))
-        .collect()
+        .collect();
+    lines.concat()
 }
 
 fn outcome(message: &Message) -> &ToolOutcome {
