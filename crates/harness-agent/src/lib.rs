@@ -37,12 +37,16 @@ mod context_files;
 #[cfg(feature = "tools")]
 mod default_harness;
 mod error;
+mod evicted_results;
 mod extension;
 mod harness;
 mod harness_builder;
 mod instruction_files;
+#[cfg(feature = "tools")]
+mod mention;
 pub mod middlewares;
 mod notes;
+mod result_folder;
 mod session;
 mod skill;
 mod summary;

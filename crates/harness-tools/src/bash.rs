@@ -294,7 +294,7 @@ impl Call<'_> {
             report => (report?, false),
         };
         if let Some(file) = &report.output_file {
-            self.workspace.allow_output(file);
+            self.workspace.allow_reading(file);
         }
         let mut text = report.render(timeout);
         let before = if gone {
@@ -341,7 +341,7 @@ impl Call<'_> {
         };
         let (job, guard) = Job::start(process, &self.workspace, timeout);
         if let Some(file) = &job.file {
-            self.workspace.allow_output(file);
+            self.workspace.allow_reading(file);
         }
         let number = self.shell.keep(job.clone(), guard)?;
         let waited = self.wait(&job, limits.bash_job_start).await;

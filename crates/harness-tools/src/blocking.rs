@@ -42,7 +42,9 @@ impl Drop for StopOnDrop {
 
 /// Runs `work` on a thread for blocking work. When the call is cancelled or dropped, `work` is asked
 /// to stop; a cancelled call still waits for it, so that nothing goes on behind its back.
-pub(crate) async fn run<T: Send + 'static>(
+///
+/// Panics if `work` does.
+pub async fn run<T: Send + 'static>(
     cx: &ToolContext,
     work: impl FnOnce(&Stop) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, ToolError> {

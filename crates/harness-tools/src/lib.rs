@@ -117,7 +117,7 @@ mod workspace;
 mod write;
 
 pub use bash::{BashArgs, BashTool};
-pub use blocking::Stop;
+pub use blocking::{Stop, run as run_blocking};
 pub use command::{CommandLine, CommandReport, run_command};
 pub use default_tools::default_tools;
 pub use edit::{Edit, EditArgs, EditReport, EditTool, Edited, EditedFile, edit_file, edit_text};

@@ -410,8 +410,10 @@ impl Workspace {
         found.ok().map(|found| found.real)
     }
 
-    /// Lets the model read a file with the output of a command, wherever it is.
-    pub(crate) fn allow_output(&self, path: &Path) {
+    /// Lets a file be read that the program itself wrote for the model, wherever it is: the whole of
+    /// what was shown only in part. Holds for every clone of this workspace; of more than 1,000 such
+    /// files, the oldest are forgotten.
+    pub fn allow_reading(&self, path: &Path) {
         if let Ok(Resolved { real, .. }) = self.files().resolve(path) {
             let mut outputs = self.outputs();
             if outputs.len() >= MAX_OUTPUTS {
