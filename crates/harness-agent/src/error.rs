@@ -13,4 +13,7 @@ pub enum Error {
     /// The system prompt's template could not be rendered.
     #[error("the system prompt cannot be rendered: {0}")]
     Prompt(#[from] harness_prompt::Error),
+    /// Plan mode could not be changed, or not saved.
+    #[error("plan mode: {0}")]
+    Plan(String),
 }

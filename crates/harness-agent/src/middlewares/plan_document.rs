@@ -3,7 +3,7 @@
 //! The state is frontmatter that this file writes, and reads back by the letter: a general reader would
 //! accept more than is ever written, and what it accepts decides what may run.
 
-use crate::middlewares::plan_mode::PlanState;
+use crate::middlewares::plan_state::PlanState;
 
 /// The most bytes of a plan file.
 pub(crate) const MAX_BYTES: usize = 256 * 1024;
@@ -23,47 +23,14 @@ pub(crate) struct PlanDocument {
 }
 
 impl PlanDocument {
-    /// Reads a file's content. Whatever it is, nothing of the text is lost: what is not ours is the plan.
+    /// Reads a file's content.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let Some(inner) = text.strip_prefix(FENCE).and_then(|rest| rest.strip_prefix('\n')) else {
-            if text.trim_start_matches(['\u{feff}', ' ', '\r', '\n']).starts_with(FENCE) {
-                return Err("its frontmatter does not begin as it should".to_owned());
-            }
-            return Ok(Self {
-                body: text.to_owned(),
-                ..Self::default()
-            });
-        };
-        let mut state = None;
-        let mut session = None;
-        let mut rest = inner;
-        for _ in 0..MAX_HEAD_LINES {
-            let Some((line, after)) = rest.split_once('\n') else {
-                break;
-            };
-            rest = after;
-            if line == FENCE {
-                let Some(state) = state else {
-                    return Err("its frontmatter has no status".to_owned());
-                };
-                return Ok(Self {
-                    state,
-                    session,
-                    body: rest.strip_prefix('\n').unwrap_or(rest).to_owned(),
-                });
-            }
-            match line.split_once(": ") {
-                Some(("status", word)) if state.is_none() => {
-                    let known = PlanState::SAVED.iter().find(|state| state.word() == word);
-                    state = Some(*known.ok_or("its status is unknown")?);
-                }
-                Some(("session", id)) if session.is_none() && is_safe_name(id) => {
-                    session = Some(id.to_owned());
-                }
-                _ => return Err("its frontmatter has a line that does not belong there".to_owned()),
-            }
-        }
-        Err("its frontmatter does not end".to_owned())
+        let (head, body) = Head::split(text)?;
+        Ok(Self {
+            state: head.state,
+            session: head.session.map(str::to_owned),
+            body: body.to_owned(),
+        })
     }
 
     /// The content to write.
@@ -83,17 +50,60 @@ impl PlanDocument {
         text
     }
 
-    /// Without frontmatter of ours, however often it is there: somebody read the file and wrote all of it
-    /// back below a new one.
-    pub(crate) fn body_of(text: &str) -> String {
-        let mut body = text.to_owned();
-        while let Ok(inner) = Self::parse(&body) {
-            if inner.state == PlanState::Off {
+    /// The text without frontmatter of ours, however often it is there: somebody may have read the file
+    /// and written all of it back.
+    pub(crate) fn body_of(text: &str) -> &str {
+        let mut body = text;
+        while let Ok((head, inner)) = Head::split(body) {
+            if head.state == PlanState::Off {
                 break;
             }
-            body = inner.body;
+            body = inner;
         }
         body
+    }
+}
+
+#[derive(Default)]
+struct Head<'a> {
+    state: PlanState,
+    session: Option<&'a str>,
+}
+
+impl<'a> Head<'a> {
+    /// The frontmatter, and the rest.
+    fn split(text: &'a str) -> Result<(Self, &'a str), &'static str> {
+        let first = text.lines().next().unwrap_or_default();
+        if first.trim_start_matches('\u{feff}').trim() != FENCE {
+            return Ok((Self::default(), text));
+        }
+        let Some(mut rest) = text.strip_prefix("---\n") else {
+            return Err("its frontmatter does not begin as it should");
+        };
+        let mut head = Self::default();
+        for _ in 0..MAX_HEAD_LINES {
+            let Some((line, after)) = rest.split_once('\n') else {
+                break;
+            };
+            rest = after;
+            if line == FENCE {
+                if head.state == PlanState::Off {
+                    return Err("its frontmatter has no status");
+                }
+                return Ok((head, rest.strip_prefix('\n').unwrap_or(rest)));
+            }
+            match line.split_once(": ") {
+                Some(("status", word)) if head.state == PlanState::Off => {
+                    let known = PlanState::SAVED.iter().find(|state| state.word() == word);
+                    head.state = *known.ok_or("its status is unknown")?;
+                }
+                Some(("session", id)) if head.session.is_none() && is_safe_name(id) => {
+                    head.session = Some(id);
+                }
+                _ => return Err("its frontmatter has a line that does not belong there"),
+            }
+        }
+        Err("its frontmatter does not end")
     }
 }
 
@@ -131,7 +141,10 @@ mod tests {
     fn only_our_own_frontmatter_counts() {
         for (text, state) in [
             ("", Some(PlanState::Off)),
-            ("# A plan\n---\nstatus: approved\n---\n", Some(PlanState::Off)),
+            (
+                "# A plan\n---\nstatus: approved\n---\n",
+                Some(PlanState::Off),
+            ),
             ("----\nstatus: approved\n---\n", Some(PlanState::Off)),
             ("---\nstatus: approved\n---\n", Some(PlanState::Approved)),
             ("---\nstatus: approved\n---", None),
@@ -162,7 +175,10 @@ mod tests {
         for (text, body) in [
             ("# Plan\n", "# Plan\n"),
             ("---\nstatus: approved\n---\n\n# Plan\n", "# Plan\n"),
-            ("---\nstatus: planning\n---\n---\nstatus: approved\n---\nx", "x"),
+            (
+                "---\nstatus: planning\n---\n---\nstatus: approved\n---\nx",
+                "x",
+            ),
             ("---\ntitle: x\n---\nx", "---\ntitle: x\n---\nx"),
         ] {
             assert_eq!(PlanDocument::body_of(text), body, "{text:?}");
