@@ -4,4 +4,7 @@
 
 mod assembly;
 mod examples;
+mod plan_files;
+mod plan_mode;
 mod session;
+mod task_list;
