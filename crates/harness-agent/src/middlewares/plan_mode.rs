@@ -56,9 +56,15 @@ pub(crate) struct Settings {
 impl Settings {
     /// The plan mode of a run.
     pub(crate) fn mode(&self, cx: &RunContext) -> Arc<PlanMode> {
-        let mode = cx.attributes().get_or_insert_with(PlanMode::default);
-        warn(cx, mode.place(cx, &self.files, &self.folder));
+        let (mode, warning) = self.place(cx);
+        warn(cx, warning);
         mode
+    }
+
+    fn place(&self, cx: &RunContext) -> (Arc<PlanMode>, Option<String>) {
+        let mode = cx.attributes().get_or_insert_with(PlanMode::default);
+        let warning = mode.place(cx, &self.files, &self.folder);
+        (mode, warning)
     }
 }
 
@@ -111,7 +117,10 @@ impl PlanModeMiddleware {
     /// The plan mode of the runs of this caller, read from its plan file if no run did that yet. The
     /// caller must name the working folder that its runs have.
     pub fn mode(&self, caller: &Caller) -> Arc<PlanMode> {
-        self.settings.mode(&RunContext::detached(caller.clone()))
+        let cx = RunContext::detached(caller.clone());
+        let (mode, warning) = self.settings.place(&cx);
+        mode.tell_later(warning);
+        mode
     }
 }
 

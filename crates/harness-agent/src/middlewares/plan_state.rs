@@ -63,14 +63,46 @@ struct Inner {
     file: Option<PlanFile>,
     /// Why there is no file.
     unplaced: Option<String>,
-    /// The state of the file that is known; `None` before the first look.
-    known: Option<Option<FileVersion>>,
+    known: Known,
     /// The file is to be written as soon as it is known.
     unsaved: bool,
     /// What the file held when planning began: not yet the plan.
     old_body: Option<String>,
     /// The last warning, so that each is given once.
     warned: Option<String>,
+    /// A warning that no run has told yet.
+    untold: Option<String>,
+}
+
+/// The state of the file that is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Known {
+    /// It was not looked at yet.
+    #[default]
+    NotYet,
+    /// There was none that can be used.
+    Nothing,
+    /// It was this one.
+    Version(FileVersion),
+}
+
+impl Known {
+    fn version(self) -> Option<FileVersion> {
+        match self {
+            Self::Version(version) => Some(version),
+            Self::NotYet | Self::Nothing => None,
+        }
+    }
+
+    fn is_not_yet(self) -> bool {
+        self == Self::NotYet
+    }
+}
+
+impl From<Option<FileVersion>> for Known {
+    fn from(version: Option<FileVersion>) -> Self {
+        version.map_or(Self::Nothing, Self::Version)
+    }
 }
 
 /// A plan on its way to approval.
@@ -137,18 +169,25 @@ impl PlanMode {
                 }
             }
         }
-        if inner.known.is_none() {
+        if inner.known.is_not_yet() {
             let problem = inner.look().err();
             return inner.warning(problem);
         }
-        None
+        inner.untold.take()
+    }
+
+    /// Keeps a warning for the next run.
+    pub(crate) fn tell_later(&self, warning: Option<String>) {
+        if warning.is_some() {
+            self.lock().untold = warning;
+        }
     }
 
     /// Looks whether the file changed: one look if it did not. Gives a warning.
     pub(crate) fn refresh(&self) -> Option<String> {
         let mut inner = self.lock();
         // Off, there is nothing that the file could change.
-        if inner.known.is_none() || inner.state.is_off() {
+        if inner.known.is_not_yet() || inner.state.is_off() {
             return None;
         }
         let problem = inner.look().err();
@@ -159,7 +198,7 @@ impl PlanMode {
     pub(crate) fn stamp(&self, cx: &RunContext) -> Result<(), String> {
         let mut inner = self.lock();
         let before = inner.known;
-        if inner.known.is_some() {
+        if !inner.known.is_not_yet() {
             match inner.look() {
                 Ok(()) | Err(Problem::Changed(_)) => {}
                 Err(Problem::Unusable(problem)) => return Err(problem),
@@ -256,7 +295,7 @@ impl PlanMode {
         Ok(Proposal {
             path: inner.placed()?.path().to_owned(),
             text,
-            version: inner.known.flatten(),
+            version: inner.known.version(),
         })
     }
 
@@ -338,7 +377,7 @@ impl Inner {
     }
 
     fn leave(&mut self) -> Result<(), String> {
-        if self.state.is_off() && self.known.is_some() {
+        if self.state.is_off() && !self.known.is_not_yet() {
             return Ok(());
         }
         self.put_or_later(PlanState::Off)
@@ -384,7 +423,7 @@ impl Inner {
             })?)
         };
         self.state = state;
-        self.known = Some(version);
+        self.known = version.into();
         self.unsaved = false;
         Ok(())
     }
@@ -392,12 +431,12 @@ impl Inner {
     /// Takes in what became of the file since it was last known.
     fn look(&mut self) -> Result<(), Problem> {
         let version = self.placed().and_then(PlanFile::version);
-        if matches!(&version, Ok(version) if self.known == Some(*version)) {
+        if matches!(&version, Ok(version) if self.known == Known::from(*version)) {
             return Ok(());
         }
-        let first = self.known.is_none();
+        let first = self.known.is_not_yet();
         // Whatever is found, it was looked at.
-        self.known = Some(version.as_ref().ok().copied().flatten());
+        self.known = version.as_ref().ok().copied().flatten().into();
         if self.unsaved {
             return self.put(self.state, None).map_err(Problem::Unusable);
         }
@@ -408,7 +447,7 @@ impl Inner {
             Err(problem) => Err(problem.clone()),
         };
         if let Ok(Some((_, version))) = &found {
-            self.known = Some(Some(*version));
+            self.known = Known::Version(*version);
         }
         if first || !self.state.is_read_only() {
             self.state = document
@@ -435,7 +474,7 @@ impl Inner {
     /// The run wrote the file, or knows what is in it: its tools need not refuse to write it.
     fn tell_seen(&self, cx: &RunContext) {
         let seen = cx.attributes().get::<SeenFiles>();
-        if let (Some(seen), Some(file), Some(Some(version))) = (seen, &self.file, self.known)
+        if let (Some(seen), Some(file), Known::Version(version)) = (seen, &self.file, self.known)
             && seen.version(file.path()).is_some()
         {
             seen.record(file.path(), version);

@@ -123,7 +123,7 @@ impl PlanExit {
         mode: &PlanMode,
         summary: String,
     ) -> Result<String, ToolError> {
-        let approved = || {
+        let go_ahead = || {
             let path = mode.shown();
             format!("The plan in {path} is approved. Carry it out now, step by step.")
         };
@@ -137,7 +137,7 @@ impl PlanExit {
             PlanApproval::Always => {
                 mode.approve_proposal(&proposal)
                     .map_err(ToolError::failed)?;
-                Ok(approved())
+                Ok(go_ahead())
             }
             PlanApproval::Ask(approver) => {
                 let plan = ProposedPlan::new(proposal.path.clone(), proposal.text.clone(), summary);
@@ -149,7 +149,7 @@ impl PlanExit {
                     PlanDecision::Approved => {
                         mode.approve_proposal(&proposal)
                             .map_err(ToolError::failed)?;
-                        Ok(approved())
+                        Ok(go_ahead())
                     }
                     PlanDecision::Rejected { reason } => {
                         mode.reject().map_err(ToolError::failed)?;

@@ -222,7 +222,7 @@ impl State {
         let Some(last) = messages.last() else {
             return;
         };
-        if shows_list(last) {
+        if self.is_shown_by(last) {
             self.full = Some((last.clone(), self.revision));
             return;
         }
@@ -248,6 +248,18 @@ impl State {
         }
         self.notes.put(messages, NOTE, &text);
         self.last = Some((last.clone(), text));
+    }
+
+    /// Whether a message has the list, as it is now, as the result of a call.
+    fn is_shown_by(&self, message: &Message) -> bool {
+        let Message::ToolResults(results) = message else {
+            return false;
+        };
+        results.results.iter().any(|result| {
+            result.name == TodoWrite::NAME
+                && matches!(*result.outcome, ToolOutcome::Done(_))
+                && result.outcome.shown_text() == TaskItem::lines(&self.items)
+        })
     }
 
     /// How many messages ago the list, as it is now, was shown whole.
@@ -281,17 +293,6 @@ impl State {
             self.items.len()
         ))
     }
-}
-
-/// Whether a message ends with what `todo_write` says of the list.
-fn shows_list(message: &Message) -> bool {
-    let Message::ToolResults(results) = message else {
-        return false;
-    };
-    // Of several calls the last one that did something shows the list as it is.
-    results.results.iter().any(|result| {
-        result.name == TodoWrite::NAME && matches!(*result.outcome, ToolOutcome::Done(_))
-    })
 }
 
 /// A reminder; nothing in it can end it.

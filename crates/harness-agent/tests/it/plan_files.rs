@@ -130,11 +130,12 @@ async fn ids_that_are_no_names() {
     }
 }
 
+type Make<'a> = Box<dyn Fn(&std::path::Path) + 'a>;
+
 #[tokio::test]
 async fn hostile_files() {
     let big = format!("---\nstatus: planning\n---\n\n{}", "x".repeat(256 * 1024));
     let binary = b"---\nstatus: planning\n---\n\xff\xfe\0".to_vec();
-    type Make<'a> = Box<dyn Fn(&std::path::Path) + 'a>;
     let cases: Vec<(&str, Make<'_>, bool)> = vec![
         (
             "binary",

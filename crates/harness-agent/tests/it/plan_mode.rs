@@ -199,10 +199,12 @@ async fn approval_at_once() {
     ));
 }
 
+type Before = Box<dyn Fn(&ToolContext) + Send + Sync>;
+
 /// Answers with what it is given, and does something before.
 struct Approver {
     decision: PlanDecision,
-    before: Box<dyn Fn(&ToolContext) + Send + Sync>,
+    before: Before,
     asked: Mutex<Vec<ProposedPlan>>,
 }
 
@@ -235,7 +237,6 @@ async fn somebody_is_asked() {
         let mode = cx.run().attributes().get::<PlanMode>().unwrap();
         mode.leave().unwrap();
     };
-    type Before = Box<dyn Fn(&ToolContext) + Send + Sync>;
     let cases: [(PlanDecision, Before, &str, PlanState); 5] = [
         (
             PlanDecision::Approved,
@@ -425,13 +426,9 @@ async fn the_banner_changes_with_the_next_turn() {
 #[tokio::test]
 async fn the_seven_tools() {
     let folder = tempfile::tempdir().unwrap();
-    let outside = tempfile::tempdir().unwrap();
-    let target = outside.path().join("target");
-    std::fs::write(&target, "keep\n").unwrap();
     std::fs::write(folder.path().join("a.txt"), "alpha\n").unwrap();
     let hands = Hands::new(folder.path(), None, PlanModeMiddleware::new());
     hands.plan().await;
-    let file = plan_md(&folder);
     let plan = ".harness/plans/plan.md";
     for state in [PlanState::Planning, PlanState::Proposed] {
         if state == PlanState::Proposed {
@@ -487,7 +484,26 @@ async fn the_seven_tools() {
         assert!(matches!(outcome, ToolOutcome::Failed(_)), "{outcome:?}");
     }
 
-    // The plan itself may be written with `write` and `edit`, by any path that leads there.
+    assert_eq!(
+        std::fs::read_to_string(folder.path().join("a.txt")).unwrap(),
+        "alpha\n"
+    );
+}
+
+#[tokio::test]
+async fn the_plan_itself_may_be_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let outside = tempfile::tempdir().unwrap();
+    let target = outside.path().join("target");
+    std::fs::write(&target, "keep\n").unwrap();
+    // By a working folder that is a symlink, too.
+    let working_dir = outside.path().join("link");
+    std::os::unix::fs::symlink(folder.path(), &working_dir).unwrap();
+    let hands = Hands::new(&working_dir, None, PlanModeMiddleware::new());
+    hands.plan().await;
+    let file = plan_md(&folder);
+    let plan = ".harness/plans/plan.md";
+    // With `write` and `edit`, by any path that leads there.
     for path in [
         plan.to_owned(),
         "x/../.harness/plans/./plan.md".to_owned(),
@@ -535,10 +551,6 @@ async fn the_seven_tools() {
     hands.mode.approve().unwrap_err();
     assert!(hands.mode.state().is_read_only());
     assert_eq!(std::fs::read_to_string(&target).unwrap(), "keep\n");
-    assert_eq!(
-        std::fs::read_to_string(folder.path().join("a.txt")).unwrap(),
-        "alpha\n"
-    );
 }
 
 /// The model cannot approve its own plan by what it writes into the file, nor can somebody else.
@@ -710,8 +722,8 @@ async fn what_a_tool_declares_decides() {
             )
             .tool(tool("plan").effects(move |_, _| ToolEffects::write(&target)))
             .tool(tool("plan_and_more").effects(move |_, _| {
-                let more = ToolEffect::Write("/tmp/other".into());
-                ToolEffects::new([ToolEffect::Write(also.clone()), more])
+                let other = ToolEffect::Write("/tmp/other".into());
+                ToolEffects::new([ToolEffect::Write(also.clone()), other])
             }))
             .build()
             .unwrap();
