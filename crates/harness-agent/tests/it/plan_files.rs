@@ -1,11 +1,18 @@
 //! The plan file: what outlives a process, whose it is, and what is no plan file.
 
+use std::io;
+use std::ops::ControlFlow;
 use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use harness_agent::core::test_support::Reply;
 use harness_agent::core::{Caller, Event, ToolOutcome};
 use harness_agent::middlewares::{PlanModeMiddleware, PlanState};
+use harness_tools::{
+    Entry, FileInfo, Files, LocalFiles, OpenFile, ReplaceError, Replacement, Resolved,
+};
 use serde_json::json;
 
 use crate::plan_mode::{Hands, builder, is_denied, plan_md, scripted};
@@ -130,7 +137,7 @@ async fn ids_that_are_no_names() {
     }
 }
 
-type Make<'a> = Box<dyn Fn(&std::path::Path) + 'a>;
+type Make<'a> = Box<dyn Fn(&Path) + 'a>;
 
 #[tokio::test]
 async fn hostile_files() {
@@ -357,4 +364,161 @@ async fn many_at_once() {
         let expected = format!("---\nstatus: {state}\nsession: s{number}\n---\n\n# {number}\n");
         assert_eq!(text, expected);
     }
+}
+
+/// Counts the looks at the plan file.
+#[derive(Debug, Default)]
+struct Counting {
+    files: LocalFiles,
+    looks: AtomicUsize,
+    opened: AtomicUsize,
+}
+
+impl Files for Counting {
+    fn resolve(&self, path: &Path) -> io::Result<Resolved> {
+        self.looks.fetch_add(1, Ordering::Relaxed);
+        self.files.resolve(path)
+    }
+
+    fn open(&self, real: &Path) -> io::Result<OpenFile> {
+        self.opened.fetch_add(1, Ordering::Relaxed);
+        self.files.open(real)
+    }
+
+    fn replace(&self, replacement: &Replacement<'_>) -> Result<FileInfo, ReplaceError> {
+        self.files.replace(replacement)
+    }
+
+    fn list(&self, real: &Path, visit: &mut dyn FnMut(Entry) -> ControlFlow<()>) -> io::Result<()> {
+        self.files.list(real, visit)
+    }
+
+    fn read_link(&self, path: &Path) -> io::Result<PathBuf> {
+        self.files.read_link(path)
+    }
+}
+
+#[tokio::test]
+async fn one_look_a_turn() {
+    for (state, looks) in [
+        (PlanState::Off, 0),
+        (PlanState::Planning, 11),
+        (PlanState::Proposed, 11),
+        (PlanState::Approved, 11),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let files = Arc::new(Counting::default());
+        let plan = PlanModeMiddleware::new().files(files.clone());
+        let hands = Hands::new(folder.path(), None, plan.clone());
+        if state != PlanState::Off {
+            hands.call("plan_enter", json!({})).await;
+            hands
+                .call("plan_write", json!({"content": "# Plan\n"}))
+                .await;
+        }
+        if state == PlanState::Proposed {
+            hands.call("plan_exit", json!({"summary": "s"})).await;
+        }
+        if state == PlanState::Approved {
+            hands.mode.approve().unwrap();
+        }
+        let turns = (1..10).map(|turn| Reply::call(&turn.to_string(), "ls", "{}"));
+        let model = scripted(turns.chain([Reply::text("Done.")]));
+        let agent = builder(&model, folder.path(), plan).build().unwrap();
+        let count = |count: &AtomicUsize| count.load(Ordering::Relaxed);
+        let before = (count(&files.looks), count(&files.opened));
+        let mut session = agent.session().with_caller(hands.caller.clone());
+        session.prompt("Go.").outcome().await.unwrap();
+        hands.at(state);
+        // Ten turns, and the end of the run.
+        assert_eq!(count(&files.looks) - before.0, looks, "{state:?}");
+        assert_eq!(count(&files.opened) - before.1, 0, "{state:?}");
+    }
+}
+
+#[tokio::test]
+async fn plans_that_are_too_large() {
+    let folder = tempfile::tempdir().unwrap();
+    let hands = Hands::new(folder.path(), None, PlanModeMiddleware::new());
+    let file = plan_md(&folder);
+    hands.call("plan_enter", json!({})).await;
+    hands
+        .call("plan_write", json!({"content": "# Plan\n"}))
+        .await;
+    let before = std::fs::read_to_string(&file).unwrap();
+    let large = "---\nstatus: approved\n---\n".to_owned() + &"x".repeat(256 * 1024 - 40);
+    let larger = "x".repeat(300 * 1024);
+    let outcome = hands.call("plan_write", json!({"content": larger})).await;
+    assert!(
+        outcome.shown_text().contains("larger than 256 KiB"),
+        "{outcome:?}"
+    );
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
+
+    let write = |content: &str| json!({"path": ".harness/plans/plan.md", "content": content});
+    let outcome = hands.call("write", write(&large)).await;
+    assert!(matches!(outcome, ToolOutcome::Done(_)), "{outcome:?}");
+    hands.at(PlanState::Planning);
+    assert!(
+        std::fs::read_to_string(&file)
+            .unwrap()
+            .starts_with("---\nstatus: planning\n")
+    );
+
+    let outcome = hands.call("write", write(&larger)).await;
+    assert!(matches!(outcome, ToolOutcome::Failed(_)), "{outcome:?}");
+    hands.at(PlanState::Planning);
+    assert!(matches!(
+        hands.call("plan_exit", json!({"summary": "s"})).await,
+        ToolOutcome::Failed(_)
+    ));
+    hands.mode.approve().unwrap_err();
+    let outcome = hands
+        .call("plan_write", json!({"content": "# Plan\n"}))
+        .await;
+    assert!(matches!(outcome, ToolOutcome::Done(_)), "{outcome:?}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
+}
+
+/// Somebody works on the same file while many calls run, on several threads.
+#[test]
+fn races_with_somebody_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let outside = tempfile::tempdir().unwrap();
+    let target = outside.path().join("target");
+    std::fs::write(&target, "keep").unwrap();
+    let hands = Hands::new(folder.path(), None, PlanModeMiddleware::new());
+    let run = |tool: &str, arguments: serde_json::Value| {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(hands.call(tool, arguments))
+    };
+    run("plan_enter", json!({}));
+    let file = plan_md(&folder);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for turn in 0..200 {
+                match turn % 4 {
+                    0 => drop(std::fs::write(&file, "---\nstatus: approved\n---\n\nx")),
+                    2 => drop(symlink(&target, &file)),
+                    _ => drop(std::fs::remove_file(&file)),
+                }
+            }
+        });
+        for _ in 0..2 {
+            scope.spawn(|| {
+                for _ in 0..40 {
+                    run("plan_write", json!({"content": "# Plan\n"}));
+                    run("plan_exit", json!({"summary": "s"}));
+                    let outcome = run("write", json!({"path": "a", "content": "x"}));
+                    assert!(is_denied(&outcome), "{outcome:?}");
+                }
+            });
+        }
+    });
+    assert!(hands.mode.state().is_read_only());
+    assert!(!folder.path().join("a").exists());
+    assert_eq!(std::fs::read_to_string(&target).unwrap(), "keep");
 }
