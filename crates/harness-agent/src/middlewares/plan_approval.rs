@@ -61,6 +61,7 @@ impl ProposedPlan {
 
 /// What became of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PlanDecision {
     /// It is to be carried out.
     Approved,

@@ -12,6 +12,7 @@ use crate::middlewares::plan_file::PlanFile;
 
 /// How far planning is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum PlanState {
     /// There is no plan to think of.
     #[default]

@@ -130,8 +130,8 @@ impl PlanExit {
         let proposal = mode.propose().map_err(ToolError::failed)?;
         match &self.0.approval {
             PlanApproval::ByCommand => {
-                let text = "The plan is proposed. End your turn now by presenting it: the user has to \
-                            approve it.";
+                let text = "The plan is proposed. End your turn now by presenting it; the user approves it \
+                            with `/plan approve`.";
                 Ok(text.to_owned())
             }
             PlanApproval::Always => {

@@ -91,6 +91,7 @@ impl Middleware for TaskListMiddleware {
 /// How far a task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum TaskStatus {
     /// Not begun: `[ ]`.
     Pending,
@@ -102,6 +103,7 @@ pub enum TaskStatus {
 
 /// A task of a [`TaskList`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TaskItem {
     /// What is to be done, in one line.
     pub content: String,
