@@ -11,9 +11,17 @@ use crate::error::Error;
 use crate::extension::build_hook;
 use crate::harness::LoopContext;
 use crate::harness_builder::Parts;
-use crate::middlewares::{SkillsMiddleware, SlashCommandsMiddleware, WorkspaceContextMiddleware};
+#[cfg(feature = "tools")]
+use crate::middlewares::AtPathMiddleware;
+use crate::middlewares::{
+    EvictionOptions, SkillsMiddleware, SlashCommandsMiddleware, TaskListMiddleware,
+    ToolResultEvictionMiddleware, WorkspaceContextMiddleware,
+};
 use crate::skill::SkillSummary;
 use crate::tool_decision::{ToolChoice, ToolDecision};
+
+/// The tool without which a list of tasks is no use.
+const TODO_WRITE: &str = "todo_write";
 
 /// A configuration, and the reasons for it.
 #[derive(Debug)]
@@ -90,9 +98,10 @@ pub(crate) fn assemble(
     let skills = skills(parts)?;
     let choice = tools(parts, context)?;
     let prompt = system_prompt(parts, &choice.tools)?;
-    let middlewares = middlewares(parts, &skills)?;
+    let asked = context.model.as_ref().unwrap_or(model);
+    let middlewares = middlewares(parts, asked, &choice, &skills)?;
     let mut draft = LoopDraft {
-        model: Arc::clone(context.model.as_ref().unwrap_or(model)),
+        model: Arc::clone(asked),
         system_prompt: prompt,
         tools: choice.tools.clone(),
         skills,
@@ -141,6 +150,23 @@ fn tools(parts: &Parts, context: &LoopContext) -> Result<ToolChoice, Error> {
     if let Some(names) = context.only_tools.as_ref().or(parts.only_tools.as_ref()) {
         choice.select(names)?;
     }
+    // What is switched on by itself is not among the names of a selection, unless it selects nothing.
+    if context
+        .only_tools
+        .as_ref()
+        .or(parts.only_tools.as_ref())
+        .is_none_or(|n| !n.is_empty())
+    {
+        if parts.task_list {
+            let tools = TaskListMiddleware::new().tools();
+            choice.add(&tools, "task-list", "the task list is on", withheld);
+        }
+        #[cfg(feature = "tools")]
+        if let Some(plan_mode) = &parts.plan_mode {
+            let why = "plan mode is there; while it is on, only calls that change nothing run";
+            choice.add(&plan_mode.tools(), "plan-mode", why, withheld);
+        }
+    }
     for extension in &parts.extensions {
         let tools = choice.tools.clone();
         let tools = build_hook(&**extension, "on_build_tools", || {
@@ -168,8 +194,19 @@ fn system_prompt(parts: &Parts, tools: &[ToolRef]) -> Result<SystemPrompt, Error
 
 /// The user's middlewares, and then the built-in ones in the order in which their sections follow one
 /// another; so that at equal order the user's see the bare prompt first, and stand outside.
-fn middlewares(parts: &Parts, skills: &[SkillSummary]) -> Result<Vec<Arc<dyn Middleware>>, Error> {
+fn middlewares(
+    parts: &Parts,
+    model: &Arc<dyn Model>,
+    choice: &ToolChoice,
+    skills: &[SkillSummary],
+) -> Result<Vec<Arc<dyn Middleware>>, Error> {
     let mut all = parts.middlewares.clone();
+    // What the user typed is looked through for paths before a command's text takes its place: a
+    // template of a stranger attaches nothing.
+    #[cfg(feature = "tools")]
+    if let Some(workspace) = &parts.workspace {
+        all.push(Arc::new(AtPathMiddleware::new(workspace)));
+    }
     if let Some(options) = &parts.workspace_context {
         let library = Arc::clone(&parts.library);
         all.push(Arc::new(WorkspaceContextMiddleware::new(
@@ -181,9 +218,35 @@ fn middlewares(parts: &Parts, skills: &[SkillSummary]) -> Result<Vec<Arc<dyn Mid
         let library = Arc::clone(&parts.library);
         all.push(Arc::new(SlashCommandsMiddleware::new(library)));
     }
+    if parts.task_list
+        && choice
+            .tools
+            .iter()
+            .any(|tool| tool.spec().name == TODO_WRITE)
+    {
+        all.push(Arc::new(TaskListMiddleware::new()));
+    }
+    #[cfg(feature = "tools")]
+    if let Some(plan_mode) = &parts.plan_mode {
+        all.push(Arc::new(plan_mode.clone()));
+    }
     if !skills.is_empty() {
         let templates = parts.library.templates();
         all.push(Arc::new(SkillsMiddleware::new(skills, templates)?));
+    }
+    // After all that adds to the conversation as it is shown: notes stand behind messages, and are not
+    // to lose them.
+    if let Some(options) = &parts.eviction {
+        let window = model.info().context_window;
+        let options = options.clone();
+        let options = options.unwrap_or_else(|| EvictionOptions::for_context_window(window));
+        let eviction = ToolResultEvictionMiddleware::new(options);
+        #[cfg(feature = "tools")]
+        let eviction = match &parts.workspace {
+            Some(workspace) => eviction.readable_in(workspace),
+            None => eviction,
+        };
+        all.push(Arc::new(eviction));
     }
     Ok(all)
 }

@@ -8,7 +8,7 @@ use harness_tools::{Workspace, default_tools};
 
 use crate::error::Error;
 use crate::harness::AgentHarness;
-use crate::middlewares::WorkspaceContextOptions;
+use crate::middlewares::{PlanModeMiddleware, WorkspaceContextOptions};
 use crate::system_prompt::SystemPromptSource;
 
 /// What [`default_harness`] is made from.
@@ -27,6 +27,10 @@ pub struct DefaultOptions {
     pub append_system_prompt: Vec<String>,
     /// What the model is told of the workspace.
     pub workspace_context: WorkspaceContextOptions,
+    /// Whether the model keeps a list of tasks. Default: no.
+    pub task_list: bool,
+    /// Plan mode, if there is one. Default: none.
+    pub plan_mode: Option<PlanModeMiddleware>,
     /// Templates and slash commands.
     pub library: Library,
     /// How much the model should think.
@@ -47,6 +51,8 @@ impl DefaultOptions {
             system_prompt: SystemPromptSource::default(),
             append_system_prompt: Vec::new(),
             workspace_context: WorkspaceContextOptions::default(),
+            task_list: false,
+            plan_mode: None,
             library: Library::new(),
             thinking: ThinkingLevel::default(),
             limits: Limits::default(),
@@ -71,13 +77,17 @@ pub fn default_harness(options: DefaultOptions) -> Result<AgentHarness, Error> {
     let mut builder = AgentHarness::builder()
         .shared_model(options.model)
         .tools(default_tools(&options.workspace))
-        .working_dir(options.workspace.root())
+        .workspace(&options.workspace)
         .system_prompt(options.system_prompt)
         .workspace_context(options.workspace_context)
+        .task_list(options.task_list)
         .library(options.library)
         .thinking(options.thinking)
         .limits(options.limits)
         .retry(options.retry);
+    if let Some(plan_mode) = options.plan_mode {
+        builder = builder.plan_mode(plan_mode);
+    }
     if let Some(names) = options.tools {
         builder = builder.only_tools(names);
     }

@@ -23,4 +23,7 @@ pub enum Error {
     /// A template could not be rendered.
     #[error("a prompt cannot be rendered: {0}")]
     Prompt(#[from] harness_prompt::Error),
+    /// Plan mode could not be changed, or not saved.
+    #[error("plan mode: {0}")]
+    Plan(String),
 }

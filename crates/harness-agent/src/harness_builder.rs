@@ -8,11 +8,15 @@ use harness_core::{
     ThinkingLevel, ToolRef,
 };
 use harness_prompt::Library;
+#[cfg(feature = "tools")]
+use harness_tools::Workspace;
 
 use crate::error::Error;
 use crate::extension::Extension;
 use crate::harness::AgentHarness;
-use crate::middlewares::WorkspaceContextOptions;
+#[cfg(feature = "tools")]
+use crate::middlewares::PlanModeMiddleware;
+use crate::middlewares::{EvictionOptions, WorkspaceContextOptions};
 use crate::skill::SkillSummary;
 use crate::system_prompt::SystemPromptSource;
 
@@ -26,6 +30,13 @@ pub(crate) struct Parts {
     pub(crate) extensions: Vec<Arc<dyn Extension>>,
     pub(crate) library: Arc<Library>,
     pub(crate) workspace_context: Option<WorkspaceContextOptions>,
+    pub(crate) task_list: bool,
+    #[cfg(feature = "tools")]
+    pub(crate) plan_mode: Option<PlanModeMiddleware>,
+    #[cfg(feature = "tools")]
+    pub(crate) workspace: Option<Workspace>,
+    /// `None`: no eviction. Without options, what fits the model's window.
+    pub(crate) eviction: Option<Option<EvictionOptions>>,
     pub(crate) middlewares: Vec<Arc<dyn Middleware>>,
     pub(crate) system_prompt: SystemPromptSource,
     pub(crate) appended: Vec<String>,
@@ -51,6 +62,7 @@ impl AgentHarnessBuilder {
     pub(crate) fn new() -> Self {
         let parts = Parts {
             workspace_context: Some(WorkspaceContextOptions::default()),
+            eviction: Some(None),
             ..Parts::default()
         };
         Self { parts }
@@ -115,6 +127,43 @@ impl AgentHarnessBuilder {
     /// Tells the model nothing of its workspace.
     pub fn without_workspace_context(mut self) -> Self {
         self.parts.workspace_context = None;
+        self
+    }
+
+    /// The workspace of the tools: its root is the working folder, `@path` in a prompt attaches a file of
+    /// it, and its `read` may open what was [evicted](Self::tool_result_eviction).
+    #[cfg(feature = "tools")]
+    pub fn workspace(mut self, workspace: &Workspace) -> Self {
+        self.parts.working_dir = Some(workspace.root().to_owned());
+        self.parts.workspace = Some(workspace.clone());
+        self
+    }
+
+    /// Lets the model keep a list of tasks: see
+    /// [`TaskListMiddleware`](crate::middlewares::TaskListMiddleware). By default, it does not.
+    pub fn task_list(mut self, on: bool) -> Self {
+        self.parts.task_list = on;
+        self
+    }
+
+    /// Lets the model and the user plan before anything is changed. By default, they do not.
+    #[cfg(feature = "tools")]
+    pub fn plan_mode(mut self, plan_mode: PlanModeMiddleware) -> Self {
+        self.parts.plan_mode = Some(plan_mode);
+        self
+    }
+
+    /// When old, large tool results give way to a reference: see
+    /// [`ToolResultEvictionMiddleware`](crate::middlewares::ToolResultEvictionMiddleware). By default,
+    /// when they fill half of the model's context window.
+    pub fn tool_result_eviction(mut self, options: EvictionOptions) -> Self {
+        self.parts.eviction = Some(Some(options));
+        self
+    }
+
+    /// Shows the model all tool results for ever.
+    pub fn without_tool_result_eviction(mut self) -> Self {
+        self.parts.eviction = None;
         self
     }
 

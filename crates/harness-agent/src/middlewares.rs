@@ -2,15 +2,24 @@
 
 #[cfg(feature = "tools")]
 mod at_path;
+#[cfg(feature = "tools")]
+mod plan_mode;
 mod skills;
 mod slash_commands;
+mod task_list;
 mod tool_result_eviction;
 mod workspace_context;
 
 #[cfg(feature = "tools")]
 pub use at_path::{AtPathLimits, AtPathMiddleware};
+#[cfg(feature = "tools")]
+pub use plan_mode::{
+    PLAN_SECTION, PlanApproval, PlanApprover, PlanDecision, PlanMode, PlanModeMiddleware,
+    PlanState, ProposedPlan,
+};
 pub use skills::SkillsMiddleware;
 pub use slash_commands::SlashCommandsMiddleware;
+pub use task_list::{TASKS_SECTION, TaskItem, TaskList, TaskListMiddleware, TaskStatus};
 pub use tool_result_eviction::{EvictionOptions, ToolResultEvictionMiddleware};
 pub use workspace_context::{
     WORKSPACE_SECTION, WorkspaceContextMiddleware, WorkspaceContextOptions,

@@ -57,16 +57,6 @@ impl Notes {
         self.placed.iter().any(|placed| placed.key == key)
     }
 
-    /// How many messages came behind the last note under a key; `None` if there is no such note, or
-    /// what it stood behind is gone.
-    pub(crate) fn age(&self, messages: &[MessageRef], key: &str) -> Option<usize> {
-        let last = self.placed.iter().rev().find(|placed| placed.key == key)?;
-        messages
-            .iter()
-            .rev()
-            .position(|message| message.same(&last.anchor))
-    }
-
     /// The conversation with the notes in it. Notes whose message is gone are forgotten.
     pub(crate) fn show(&mut self, messages: Vec<MessageRef>) -> Vec<MessageRef> {
         if self.placed.is_empty() {
@@ -126,9 +116,6 @@ mod tests {
         notes.put(&messages, "a", "third");
         let shown = notes.show(messages.clone());
         assert_eq!(texts(&shown), ["1", "first", "second", "2", "3", "third"]);
-        assert_eq!(notes.age(&messages, "a"), Some(0));
-        assert_eq!(notes.age(&messages, "b"), Some(2));
-        assert_eq!(notes.age(&messages, "c"), None);
         // The same messages in memory: what a client encoded is used again.
         let again = notes.show(messages.clone());
         assert!(shown.iter().zip(&again).all(|(one, two)| one.same(two)));

@@ -272,10 +272,14 @@ impl ActiveCall {
         self
     }
 
-    /// What the call would do, as its tool declares it; unknown if there is no such tool, or if it
-    /// panics.
+    /// What the call would do, as its tool declares it; unknown if there is no such tool, if it panics,
+    /// or if the call was renamed: then another tool would run.
     pub fn effects(&self, cx: &RunContext) -> ToolEffects {
-        let Some(tool) = &self.tool else {
+        let Some(tool) = self
+            .tool
+            .as_ref()
+            .filter(|tool| tool.spec().name == self.name)
+        else {
             return ToolEffects::unknown();
         };
         let cx = ToolContext::new(cx.clone(), self.id.clone());

@@ -6,6 +6,9 @@ mod assembly;
 #[cfg(feature = "tools")]
 mod at_path;
 mod examples;
+mod plan_files;
+mod plan_mode;
 mod session;
+mod task_list;
 mod tool_result_eviction;
 mod workspace_context;

@@ -1,0 +1,58 @@
+//! `/plan`, as a user types it.
+
+/// What a user asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PlanCommand {
+    Enter,
+    Approve,
+    Off,
+}
+
+impl PlanCommand {
+    /// The command at the beginning of a text, and the rest of the text.
+    pub(crate) fn parse(text: &str) -> Option<(Self, &str)> {
+        let rest = after_word(text, "/plan")?;
+        let commands = [("approve", Self::Approve), ("off", Self::Off)];
+        for (word, command) in commands {
+            if let Some(rest) = after_word(rest, word) {
+                return Some((command, rest));
+            }
+        }
+        Some((Self::Enter, rest))
+    }
+}
+
+/// What follows a word that stands alone.
+fn after_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+    let rest = text.strip_prefix(word)?;
+    (rest.is_empty() || rest.starts_with(char::is_whitespace)).then(|| rest.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PlanCommand::{self, Approve, Enter, Off};
+
+    #[test]
+    fn the_word_stands_alone() {
+        for (text, expected) in [
+            ("/plan", Some((Enter, ""))),
+            ("/plan\n", Some((Enter, ""))),
+            ("/plan a new door", Some((Enter, "a new door"))),
+            ("/plan\n\nA door.\n", Some((Enter, "A door."))),
+            ("/plan approve", Some((Approve, ""))),
+            ("/plan  approve  now go", Some((Approve, "now go"))),
+            ("/plan approved", Some((Enter, "approved"))),
+            ("/plan off", Some((Off, ""))),
+            ("/plan off\tand on", Some((Off, "and on"))),
+            ("/plan office chairs", Some((Enter, "office chairs"))),
+            ("/planet", None),
+            ("/plan-it", None),
+            ("/Plan", None),
+            (" /plan", None),
+            ("see /plan", None),
+            ("", None),
+        ] {
+            assert_eq!(PlanCommand::parse(text), expected, "{text:?}");
+        }
+    }
+}
