@@ -127,6 +127,9 @@ pub(crate) struct AgentArguments {
     /// Read no AGENTS.md, memory, knowledge or other files into the prompt.
     #[arg(long)]
     pub(crate) no_context: bool,
+    /// Plan first: until a plan is approved, nothing can be changed. The same as `/plan` before the task.
+    #[arg(long)]
+    pub(crate) plan: bool,
 }
 
 #[derive(Args, Debug)]
@@ -173,6 +176,9 @@ pub(crate) struct PromptRenderArguments {
 
 #[derive(Args, Debug)]
 pub(crate) struct ToolsListArguments {
+    /// Also the tools that are not offered; and of each, why it is or is not.
+    #[arg(long)]
+    pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) agent: AgentArguments,
     /// As text, or as one JSON object a tool.

@@ -28,6 +28,10 @@ pub(crate) struct ConfigFile {
     pub(crate) timeout: Option<Duration>,
     /// The tools on offer, by name.
     pub(crate) tools: Option<Vec<String>>,
+    /// Whether the model keeps a list of tasks.
+    pub(crate) task_list: Option<bool>,
+    /// Whether the model may enter plan mode by itself.
+    pub(crate) plan_mode: Option<bool>,
     /// Certificates to trust beside the system's: a PEM file.
     pub(crate) ca_file: Option<PathBuf>,
     /// Projects whose own configuration is read. In the user's file only.

@@ -129,6 +129,19 @@ fn report_settings(report: &mut Report, settings: &Settings) {
             tools.join(", ")
         }
     });
+    let yes_or_no = |on: &bool| if *on { "yes" } else { "no" }.to_owned();
+    report.setting("task_list", settings.task_list.as_ref(), yes_or_no);
+    report.setting("plan_mode", settings.plan_mode.as_ref(), yes_or_no);
+    report.setting("context", settings.context.as_ref(), yes_or_no);
+    report.setting(
+        "context tokens",
+        settings.context_tokens.as_ref(),
+        ToString::to_string,
+    );
+    report.setting("context files", settings.context_files.as_ref(), |files| {
+        let files = files.iter().map(|file| file.display().to_string());
+        files.collect::<Vec<_>>().join(", ")
+    });
     report.setting("ca_file", settings.ca_file.as_ref(), |path| {
         path.display().to_string()
     });
@@ -246,6 +259,13 @@ fn report_tools(report: &mut Report, setup: &Setup, arguments: &DoctorArguments)
                 names.join(", ")
             };
             report.line("on offer", &names);
+            for left_out in agent.assembly().tools.iter().filter(|tool| !tool.offered) {
+                report.line(
+                    "not on offer",
+                    &format!("{}: {}", left_out.tool, left_out.why),
+                );
+            }
+            report.line("batches", &agent.assembly().batches.why);
         }
         Err(failure) => report.problem(&failure),
     }

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use futures::FutureExt;
+use harness_agent::prompt::parse_invocation;
 use harness_core::{
     Caller, CancellationToken, Error, Event, LimitReached, Limits, ModelError, RunInput,
     RunOptions, RunOutcome, RunStatus, StopReason,
@@ -24,7 +25,7 @@ use crate::signals::Signals;
 use crate::stderr;
 
 /// Runs a task, and tells how it ended by the exit status.
-pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
+pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, Failure> {
     if arguments.go_on || arguments.session.is_some() {
         let flag = if arguments.go_on {
             "--continue"
@@ -36,10 +37,19 @@ pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
                 .hint("say in the task what the model has to know"),
         );
     }
-    let setup = Setup::read(&arguments.model, &arguments.agent)?;
+    let mut setup = Setup::read(&arguments.model, &arguments.agent)?;
     // Before the task is read, which may take as long as somebody writes it.
     let choice = Choice::make(&setup.settings, &setup.environment, &LocalServers::usual()).await?;
-    let input = PromptInput::read(&arguments.prompt)?;
+    let mut input = PromptInput::read(&arguments.prompt)?;
+    let is_plan_command = parse_invocation(&input.text).is_some_and(|(name, _)| name == "plan");
+    if arguments.agent.plan && !is_plan_command {
+        input.text.insert_str(0, "/plan ");
+    }
+    // Whoever types the command wants plan mode to be there.
+    if is_plan_command && !arguments.agent.plan {
+        arguments.agent.plan = true;
+        setup = Setup::read(&arguments.model, &arguments.agent)?;
+    }
     if let Some(note) = &input.note {
         stderr::note(note);
     }

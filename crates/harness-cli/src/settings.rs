@@ -65,6 +65,8 @@ pub(crate) struct Settings {
     pub(crate) max_turns: Option<Setting<u32>>,
     pub(crate) timeout: Option<Setting<Duration>>,
     pub(crate) tools: Option<Setting<Vec<String>>>,
+    pub(crate) task_list: Option<Setting<bool>>,
+    pub(crate) plan_mode: Option<Setting<bool>>,
     pub(crate) ca_file: Option<Setting<PathBuf>>,
     pub(crate) context: Option<Setting<bool>>,
     pub(crate) context_tokens: Option<Setting<usize>>,
@@ -165,6 +167,8 @@ impl Settings {
         put(&mut self.max_turns, file.max_turns, origin);
         put(&mut self.timeout, file.timeout, origin);
         put(&mut self.tools, file.tools, origin);
+        put(&mut self.task_list, file.task_list, origin);
+        put(&mut self.plan_mode, file.plan_mode, origin);
         put(&mut self.ca_file, file.ca_file, origin);
         put(&mut self.context, file.context.enabled, origin);
         put(&mut self.context_tokens, file.context.tokens, origin);
@@ -250,6 +254,9 @@ impl Settings {
                 return Err(Failure::usage("--tools names no tool").hint("--no-tools offers none"));
             }
             put(&mut self.tools, Some(names), &origin("--tools"));
+        }
+        if agent.plan {
+            put(&mut self.plan_mode, Some(true), &origin("--plan"));
         }
         if agent.no_context {
             put(&mut self.context, Some(false), &origin("--no-context"));

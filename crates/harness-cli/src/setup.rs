@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use harness_agent::middlewares::WorkspaceContextOptions;
+use harness_agent::middlewares::{PlanModeMiddleware, WorkspaceContextOptions};
 use harness_agent::{AgentHarness, DefaultOptions, SystemPromptSource, default_harness};
 use harness_core::Limits;
 use harness_tools::{ShellOptions, Workspace};
@@ -14,8 +14,11 @@ use crate::failure::Failure;
 use crate::model_choice::{Choice, Target, secret_variables};
 use crate::named_file;
 use crate::prompt_library::PromptLibrary;
-use crate::settings::Settings;
+use crate::settings::{Setting, Settings};
 use crate::stderr;
+
+/// Where plan mode keeps the plan of runs without a session.
+const PLAN: &str = ".harness/plans/plan.md";
 
 /// Everything that a command needs.
 pub(crate) struct Setup {
@@ -107,6 +110,13 @@ impl Setup {
                 .map(|tools| tools.value.clone());
         }
         options.workspace_context = self.workspace_context();
+        let is_on = |setting: &Option<Setting<bool>>| setting.as_ref().is_some_and(|s| s.value);
+        options.task_list = demo.is_none() && is_on(&self.settings.task_list);
+        // A plan of an earlier run counts, whoever began it.
+        let planned = || folder.join(PLAN).exists();
+        if demo.is_none() && (is_on(&self.settings.plan_mode) || planned()) {
+            options.plan_mode = Some(PlanModeMiddleware::new());
+        }
         let prompts = self.prompts();
         for problem in &prompts.problems {
             stderr::note(problem);

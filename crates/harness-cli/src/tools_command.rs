@@ -5,6 +5,7 @@ use std::io::Read;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use harness_agent::ToolDecision;
 use harness_core::{Caller, CancellationToken, Limits, ToolOutcome};
 use harness_tools::ShellSession;
 
@@ -30,7 +31,36 @@ pub(crate) fn no_model() -> Choice {
 pub(crate) fn list(arguments: &ToolsListArguments) -> Result<ExitCode, Failure> {
     let setup = Setup::read(&ModelArguments::default(), &arguments.agent)?;
     let (agent, _) = setup.agent(&no_model(), &arguments.agent, Limits::default())?;
+    let assembly = agent.assembly();
     let mut text = String::new();
+    if arguments.all {
+        for decision in &assembly.tools {
+            let ToolDecision {
+                tool,
+                from,
+                why,
+                offered,
+                ..
+            } = decision;
+            match arguments.output {
+                Output::Json => {
+                    let object = serde_json::json!({
+                        "name": tool, "offered": offered, "from": from, "why": why,
+                    });
+                    let _ = writeln!(text, "{object}");
+                }
+                Output::Text => {
+                    let offered = if *offered { "offered" } else { "not offered" };
+                    let _ = writeln!(text, "{tool:<12} {offered:<12} {from}: {why}");
+                }
+            }
+        }
+        if arguments.output == Output::Text {
+            let _ = writeln!(text, "{}", assembly.batches.why);
+        }
+        stdout::print(&text)?;
+        return Ok(Exit::Finished.into());
+    }
     for tool in agent.loop_config().tools() {
         let spec = tool.spec();
         match arguments.output {
