@@ -4,6 +4,7 @@
 
 mod assembly;
 mod examples;
+mod plan_calls;
 mod plan_files;
 mod plan_mode;
 mod session;
