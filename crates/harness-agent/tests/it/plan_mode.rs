@@ -450,22 +450,65 @@ async fn without_a_folder_there_is_no_plan() {
 
 #[tokio::test]
 async fn a_host_may_enter_before_the_first_run() {
+    for asked in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let model = scripted([
+            Reply::call("1", "bash", r#"{"command": "touch a"}"#),
+            Reply::text("Then not."),
+        ]);
+        let plan = PlanModeMiddleware::new();
+        let agent = builder(&model, folder.path(), plan.clone())
+            .build()
+            .unwrap();
+        let caller = Caller::default();
+        let mode = if asked {
+            // It cannot be saved yet, and holds all the same.
+            let mode = plan.mode(&caller);
+            mode.enter().unwrap_err();
+            mode
+        } else {
+            let mode = caller.attributes.get_or_insert_with(PlanMode::default);
+            mode.enter().unwrap();
+            mode
+        };
+        mode.approve().unwrap_err();
+        // An old plan lies there.
+        std::fs::create_dir_all(plan_md(&folder).parent().unwrap()).unwrap();
+        std::fs::write(plan_md(&folder), "# Old\n").unwrap();
+        let mut session = agent.session().with_caller(caller);
+        let outcome = session.prompt("Go.").outcome().await.unwrap();
+        assert!(!folder.path().join("a").exists(), "{:?}", outcome.history);
+        let text = std::fs::read_to_string(plan_md(&folder)).unwrap();
+        assert_eq!(text, "---\nstatus: planning\n---\n\n# Old\n");
+        mode.approve().unwrap_err();
+    }
+}
+
+/// What cannot be saved holds, is told of once, and is saved when it can be.
+#[tokio::test]
+async fn a_state_that_cannot_be_saved() {
     let folder = tempfile::tempdir().unwrap();
-    let model = scripted([
-        Reply::call("1", "bash", r#"{"command": "touch a"}"#),
-        Reply::text("Then not."),
-    ]);
+    let file = plan_md(&folder);
+    std::fs::create_dir_all(&file).unwrap();
+    let bash = |id: &str| Reply::call(id, "bash", r#"{"command": "touch a"}"#);
+    let model = scripted([bash("1"), bash("2"), Reply::text("No."), Reply::text("No.")]);
     let agent = builder(&model, folder.path(), PlanModeMiddleware::new())
         .build()
         .unwrap();
-    let caller = Caller::default();
-    let mode = caller.attributes.get_or_insert_with(PlanMode::default);
-    mode.enter().unwrap();
-    mode.approve().unwrap_err();
-    let mut session = agent.session().with_caller(caller);
-    let outcome = session.prompt("Go.").outcome().await.unwrap();
-    assert!(!folder.path().join("a").exists(), "{:?}", outcome.history);
-    let text = std::fs::read_to_string(plan_md(&folder)).unwrap();
+    let mut session = agent.session();
+    let mut run = session.prompt("/plan It.");
+    let mut warnings = Vec::new();
+    while let Some(event) = run.next().await {
+        if let Event::Warning { message } = event {
+            warnings.push(message);
+        }
+    }
+    run.outcome().await.unwrap();
+    assert!(!folder.path().join("a").exists());
+    assert!((1..=2).contains(&warnings.len()), "{warnings:?}");
+    std::fs::remove_dir(&file).unwrap();
+    session.prompt("Go on.").outcome().await.unwrap();
+    let text = std::fs::read_to_string(&file).unwrap();
     assert_eq!(text, "---\nstatus: planning\n---\n\n");
 }
 
