@@ -6,6 +6,7 @@ mod assembly;
 #[cfg(feature = "tools")]
 mod at_path;
 mod examples;
+mod plan_calls;
 mod plan_files;
 mod plan_mode;
 mod session;

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use harness_core::test_support::{Reply, ScriptedModel};
 use harness_core::{
-    Delta, Event, Message, Middleware, Model, ModelRequest, ModelResult, NextModel, RunContext,
-    ToolOutcome, async_trait, from_fn,
+    Delta, DynamicTool, Event, Message, Middleware, Model, ModelRequest, ModelResult, NextModel,
+    RunContext, ToolEffects, ToolOutcome, async_trait, from_fn,
 };
 use serde_json::json;
 
@@ -257,6 +257,31 @@ fn rewritten_arguments() {
             assert_eq!(reply.tool_calls().next().unwrap().arguments, original);
         }
     }
+}
+
+/// A call that a middleware renamed runs another tool, whose effects are not those that it was read with.
+#[test]
+fn a_renamed_call_is_of_unknown_effect() {
+    let harmless = DynamicTool::new("look", "", json!({"type": "object"}), |_, _| {
+        Box::pin(async { Ok("looked".into()) })
+    });
+    let harmless = harmless.effects(|_, _| ToolEffects::conversation());
+    let policy = from_fn::on_tool_call("policy", |cx, mut call, next| {
+        Box::pin(async move {
+            assert!(call.effects(cx).is_read_only());
+            call.name = "echo".to_owned();
+            assert_eq!(call.effects(cx), ToolEffects::unknown());
+            next.run(cx, call).await
+        })
+    });
+    let model = scripted([Reply::call("c", "look", HI), Reply::text("done")]);
+    let config = builder(&model)
+        .tool(harmless)
+        .tool(echo())
+        .middleware(policy)
+        .build()
+        .unwrap();
+    assert_eq!(ran(&config, "go").shown(), ["hi"]);
 }
 
 /// Rewriting every call's arguments does not bring a refused call to life.

@@ -132,6 +132,7 @@ impl PlanMode {
         let saved = inner.enter();
         // Too strict is safe.
         inner.state = PlanState::Planning;
+        inner.unsaved |= saved.is_err();
         saved.map_err(Error::Plan)
     }
 
@@ -146,6 +147,7 @@ impl PlanMode {
         let mut inner = self.lock();
         let saved = inner.leave();
         inner.state = PlanState::Off;
+        inner.unsaved |= saved.is_err();
         saved.map_err(Error::Plan)
     }
 
@@ -431,6 +433,17 @@ impl Inner {
 
     /// Takes in what became of the file since it was last known.
     fn look(&mut self) -> Result<(), Problem> {
+        if self.unsaved {
+            if self.known.is_not_yet() {
+                // As in `enter`, when the file was not known yet.
+                self.old_body = self.body().ok();
+            }
+            let saved = self.put(self.state, None);
+            if saved.is_err() && self.known.is_not_yet() {
+                self.known = Known::Nothing;
+            }
+            return saved.map_err(Problem::Unusable);
+        }
         let version = self.placed().and_then(PlanFile::version);
         if matches!(&version, Ok(version) if self.known == Known::from(*version)) {
             return Ok(());
@@ -438,9 +451,6 @@ impl Inner {
         let first = self.known.is_not_yet();
         // Whatever is found, it was looked at.
         self.known = version.as_ref().ok().copied().flatten().into();
-        if self.unsaved {
-            return self.put(self.state, None).map_err(Problem::Unusable);
-        }
         let found = version.and_then(|_| self.placed()?.read());
         let document = match &found {
             Ok(Some((text, _))) => self.placed().and_then(|file| file.parse(text)),
