@@ -10,7 +10,7 @@ use harness_core::{
 use crate::error::Error;
 use crate::extension::build_hook;
 use crate::harness::LoopContext;
-use crate::harness_builder::Parts;
+use crate::harness_builder::{Eviction, Parts};
 #[cfg(feature = "tools")]
 use crate::middlewares::AtPathMiddleware;
 use crate::middlewares::{
@@ -236,10 +236,15 @@ fn middlewares(
     }
     // After all that adds to the conversation as it is shown: notes stand behind messages, and are not
     // to lose them.
-    if let Some(options) = &parts.eviction {
-        let window = model.info().context_window;
-        let options = options.clone();
-        let options = options.unwrap_or_else(|| EvictionOptions::for_context_window(window));
+    let options = match &parts.eviction {
+        Eviction::Off => None,
+        Eviction::FittingTheModel => {
+            let window = model.info().context_window;
+            Some(EvictionOptions::for_context_window(window))
+        }
+        Eviction::Given(options) => Some(options.clone()),
+    };
+    if let Some(options) = options {
         let eviction = ToolResultEvictionMiddleware::new(options);
         #[cfg(feature = "tools")]
         let eviction = match &parts.workspace {

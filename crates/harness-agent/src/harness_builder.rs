@@ -35,8 +35,7 @@ pub(crate) struct Parts {
     pub(crate) plan_mode: Option<PlanModeMiddleware>,
     #[cfg(feature = "tools")]
     pub(crate) workspace: Option<Workspace>,
-    /// `None`: no eviction. Without options, what fits the model's window.
-    pub(crate) eviction: Option<Option<EvictionOptions>>,
+    pub(crate) eviction: Eviction,
     pub(crate) middlewares: Vec<Arc<dyn Middleware>>,
     pub(crate) system_prompt: SystemPromptSource,
     pub(crate) appended: Vec<String>,
@@ -53,6 +52,16 @@ pub(crate) struct Parts {
     pub(crate) entropy: Option<Arc<dyn Entropy>>,
 }
 
+/// Whether old, large tool results give way to a reference.
+#[derive(Default)]
+pub(crate) enum Eviction {
+    #[default]
+    Off,
+    /// When they fill half of the model's context window.
+    FittingTheModel,
+    Given(EvictionOptions),
+}
+
 /// Builds an [`AgentHarness`]. Only the model is needed.
 pub struct AgentHarnessBuilder {
     parts: Parts,
@@ -62,7 +71,7 @@ impl AgentHarnessBuilder {
     pub(crate) fn new() -> Self {
         let parts = Parts {
             workspace_context: Some(WorkspaceContextOptions::default()),
-            eviction: Some(None),
+            eviction: Eviction::FittingTheModel,
             ..Parts::default()
         };
         Self { parts }
@@ -157,13 +166,13 @@ impl AgentHarnessBuilder {
     /// [`ToolResultEvictionMiddleware`](crate::middlewares::ToolResultEvictionMiddleware). By default,
     /// when they fill half of the model's context window.
     pub fn tool_result_eviction(mut self, options: EvictionOptions) -> Self {
-        self.parts.eviction = Some(Some(options));
+        self.parts.eviction = Eviction::Given(options);
         self
     }
 
     /// Shows the model all tool results for ever.
     pub fn without_tool_result_eviction(mut self) -> Self {
-        self.parts.eviction = None;
+        self.parts.eviction = Eviction::Off;
         self
     }
 

@@ -112,16 +112,16 @@ fn wants_json(arguments: &Arguments) -> bool {
         Command::Prompt {
             command: PromptCommand::List(arguments),
         } => arguments.output,
-        Command::Prompt {
-            command: PromptCommand::Render(_),
-        } => Output::Text,
         Command::Tools {
             command: ToolsCommand::List(arguments),
         } => arguments.output,
         Command::Tools {
             command: ToolsCommand::Call(arguments),
         } => arguments.output,
-        Command::Doctor(_) => Output::Text,
+        Command::Doctor(_)
+        | Command::Prompt {
+            command: PromptCommand::Render(_),
+        } => Output::Text,
     };
     output == Output::Json
 }

@@ -1,7 +1,6 @@
 //! The system prompt of the last run in a folder, kept so that one can see what changed since.
 
 use std::fs::{self, DirBuilder, OpenOptions};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -11,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::environment::Environment;
 use crate::named_file;
+use crate::setup::folder_key;
 
 /// Where the record of a folder is. Only its owner can read it: a prompt holds what is in the user's
 /// own files.
@@ -37,9 +37,7 @@ struct Recorded {
 impl PromptRecord {
     /// The record of a working folder; `None` if there is no place for it.
     pub(crate) fn of(environment: &Environment, folder: &Path) -> Option<Self> {
-        let mut hasher = DefaultHasher::new();
-        folder.hash(&mut hasher);
-        let name = format!("{:016x}.json", hasher.finish());
+        let name = format!("{}.json", folder_key(folder));
         Some(Self {
             path: environment.state_folder()?.join("prompts").join(name),
             folder: folder.to_owned(),

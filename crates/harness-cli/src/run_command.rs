@@ -6,7 +6,7 @@ use futures::FutureExt;
 use harness_agent::prompt::parse_invocation;
 use harness_core::{
     Caller, CancellationToken, Error, Event, LimitReached, Limits, ModelError, RunInput,
-    RunOptions, RunOutcome, RunStatus, StopReason,
+    RunOptions, RunOutcome, RunStatus, StopReason, SystemPrompt,
 };
 
 use harness_tools::ShellSession;
@@ -40,16 +40,7 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, Failure
     let mut setup = Setup::read(&arguments.model, &arguments.agent)?;
     // Before the task is read, which may take as long as somebody writes it.
     let choice = Choice::make(&setup.settings, &setup.environment, &LocalServers::usual()).await?;
-    let mut input = PromptInput::read(&arguments.prompt)?;
-    let is_plan_command = parse_invocation(&input.text).is_some_and(|(name, _)| name == "plan");
-    if arguments.agent.plan && !is_plan_command {
-        input.text.insert_str(0, "/plan ");
-    }
-    // Whoever types the command wants plan mode to be there.
-    if is_plan_command && !arguments.agent.plan {
-        arguments.agent.plan = true;
-        setup = Setup::read(&arguments.model, &arguments.agent)?;
-    }
+    let input = task(&mut arguments, &mut setup)?;
     if let Some(note) = &input.note {
         stderr::note(note);
     }
@@ -112,10 +103,8 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, Failure
         return unwritten(&error);
     }
     progress.clear();
-    // A record for `harness prompt show --diff`. A run without it is as good a run.
-    if let (Some(prompt), None) = (&system_prompt, &demo) {
-        let record = PromptRecord::of(&setup.environment, &setup.folder);
-        let _ = record.map(|record| record.keep(prompt));
+    if demo.is_none() {
+        keep(system_prompt.as_ref(), &setup);
     }
     if let Some((name, exit)) = signals.came() {
         // After a second signal the run is dropped here, and its children with it.
@@ -136,6 +125,29 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, Failure
         (Some(exit), _) => Ok(exit?.into()),
         (None, Some((_, exit))) => Ok(exit.into()),
         (None, None) => Ok(Exit::Failed.into()),
+    }
+}
+
+/// Reads the task; with `--plan`, as the command that it stands for.
+fn task(arguments: &mut RunArguments, setup: &mut Setup) -> Result<PromptInput, Failure> {
+    let mut input = PromptInput::read(&arguments.prompt)?;
+    let is_plan_command = parse_invocation(&input.text).is_some_and(|(name, _)| name == "plan");
+    if arguments.agent.plan && !is_plan_command {
+        input.text.insert_str(0, "/plan ");
+    }
+    // Whoever types the command wants plan mode to be there.
+    if is_plan_command && !arguments.agent.plan {
+        arguments.agent.plan = true;
+        *setup = Setup::read(&arguments.model, &arguments.agent)?;
+    }
+    Ok(input)
+}
+
+/// Keeps the system prompt for `harness prompt show --diff`. A run without that is as good a run.
+fn keep(prompt: Option<&SystemPrompt>, setup: &Setup) {
+    let record = PromptRecord::of(&setup.environment, &setup.folder);
+    if let (Some(prompt), Some(record)) = (prompt, record) {
+        let _ = record.keep(prompt);
     }
 }
 

@@ -1,5 +1,6 @@
 //! From arguments and settings to an agent.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use harness_agent::middlewares::{PlanModeMiddleware, WorkspaceContextOptions};
@@ -17,8 +18,8 @@ use crate::prompt_library::PromptLibrary;
 use crate::settings::{Setting, Settings};
 use crate::stderr;
 
-/// Where plan mode keeps the plan of runs without a session.
-const PLAN: &str = ".harness/plans/plan.md";
+/// What plan mode calls the plan of runs without a session.
+const PLAN: &str = "plan.md";
 
 /// Everything that a command needs.
 pub(crate) struct Setup {
@@ -86,6 +87,16 @@ impl Setup {
         options
     }
 
+    /// Plan mode, if it is asked for, or if an earlier run in this folder left a plan. Plans are kept with
+    /// the user's own records: a project cannot bring along one that is approved.
+    fn plan_mode(&self, asked: bool) -> Option<PlanModeMiddleware> {
+        let Some(folder) = self.environment.state_folder() else {
+            return asked.then(PlanModeMiddleware::new);
+        };
+        let plans = folder.join("plans").join(folder_key(&self.folder));
+        (asked || plans.join(PLAN).exists()).then(|| PlanModeMiddleware::new().folder(plans))
+    }
+
     /// The agent. For the demonstration, also its project, which lives as long as the value.
     pub(crate) fn agent(
         &self,
@@ -112,10 +123,8 @@ impl Setup {
         options.workspace_context = self.workspace_context();
         let is_on = |setting: &Option<Setting<bool>>| setting.as_ref().is_some_and(|s| s.value);
         options.task_list = demo.is_none() && is_on(&self.settings.task_list);
-        // A plan of an earlier run counts, whoever began it.
-        let planned = || folder.join(PLAN).exists();
-        if demo.is_none() && (is_on(&self.settings.plan_mode) || planned()) {
-            options.plan_mode = Some(PlanModeMiddleware::new());
+        if demo.is_none() {
+            options.plan_mode = self.plan_mode(is_on(&self.settings.plan_mode));
         }
         let prompts = self.prompts();
         for problem in &prompts.problems {
@@ -144,6 +153,13 @@ impl Setup {
             default_harness(options).map_err(|error| Failure::configuration(error.to_string()))?;
         Ok((agent, demo))
     }
+}
+
+/// A name for the records of a working folder.
+pub(crate) fn folder_key(folder: &Path) -> String {
+    let mut hasher = DefaultHasher::new();
+    folder.hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
 }
 
 /// The folder to work in, absolute.

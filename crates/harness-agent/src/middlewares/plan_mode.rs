@@ -89,7 +89,9 @@ impl Default for PlanModeMiddleware {
 }
 
 impl PlanModeMiddleware {
-    /// With plans in `.harness/plans` of the run's working folder, approved by command.
+    /// With plans in `.harness/plans` of the run's working folder, approved by command. A project that
+    /// strangers wrote can bring along a plan there that says it is approved: name another
+    /// [`folder`](Self::folder) if that matters.
     pub fn new() -> Self {
         Self::default()
     }

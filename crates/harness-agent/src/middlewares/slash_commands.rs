@@ -8,12 +8,16 @@ use harness_core::{
 };
 use harness_prompt::{Library, parse_invocation};
 
+/// The name of plan mode's command.
+const PLAN_COMMAND: &str = "plan";
+
 /// Replaces a prompt that begins with `/name` by the command's text, with what stands behind the name as
 /// its arguments; see [`CommandTemplate`](harness_prompt::CommandTemplate).
 ///
 /// Only what is said now is looked at, never the history, and only the first text of a message: what
 /// was attached stays. A name that no command has is text like any other. If a command has no place for
-/// arguments, they follow it.
+/// arguments, they follow it. `/plan` is plan mode's, whatever a library says, and a text that comes out of
+/// a template is no command itself.
 #[derive(Debug)]
 pub struct SlashCommandsMiddleware {
     library: Arc<Library>,
@@ -29,6 +33,10 @@ impl SlashCommandsMiddleware {
         let Some(UserPart::Text(Text { text })) = message.content.first_mut() else {
             return;
         };
+        // Plan mode's own command: nobody's template may take its place.
+        if parse_invocation(text).is_some_and(|(name, _)| name == PLAN_COMMAND) {
+            return;
+        }
         let mut expanded = match self.library.expand(text) {
             Ok(Some(expanded)) => expanded,
             Ok(None) => return,
@@ -47,6 +55,10 @@ impl SlashCommandsMiddleware {
         {
             expanded.push_str("\n\n");
             expanded.push_str(rest);
+        }
+        // A command is what a person types. The text of a template never is one.
+        if expanded.starts_with('/') {
+            expanded.insert(0, '\n');
         }
         *text = expanded;
     }

@@ -6,6 +6,8 @@ mod assembly;
 #[cfg(feature = "tools")]
 mod at_path;
 mod examples;
+mod extension;
+mod full_agent;
 mod plan_calls;
 mod plan_files;
 mod plan_mode;
