@@ -18,10 +18,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .next()
         .unwrap_or_else(|| "http://127.0.0.1:11434".to_owned());
 
+    let workspace = Workspace::new(std::env::current_dir()?);
     let agent = AgentHarness::builder()
         .model(OpenAi::chat("qwen3", "").base_url(address))
-        .tools(default_tools(&Workspace::new(".")))
-        .working_dir(std::env::current_dir()?)
+        .tools(default_tools(&workspace))
+        .workspace(&workspace)
         .build()?;
     let mut run = agent.prompt(task);
     while let Some(event) = run.next().await {
