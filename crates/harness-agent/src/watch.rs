@@ -22,8 +22,17 @@ const TEXT_NAMES: [&str; 4] = ["md", "mdc", "markdown", "txt"];
 /// All that was looked at, with the state that it was in. Looking again costs a `stat` for each.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
-    seen: Vec<(PathBuf, Option<Stamp>)>,
+    seen: Vec<(PathBuf, Seen)>,
     unsettled: bool,
+}
+
+/// What was seen of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Seen {
+    /// Whether anything is there. `.git` changes with each command of git, and says nothing by it.
+    Exists(bool),
+    /// In which state it is, if it is there.
+    State(Option<Stamp>),
 }
 
 /// A state of a file.
@@ -56,12 +65,14 @@ impl Watch {
             && self
                 .seen
                 .iter()
-                .all(|(path, stamp)| stat(path).ok().as_ref().map(Stamp::of) == *stamp)
+                .all(|(path, seen)| seen.is_so(stat(path).ok().as_ref()))
     }
 
     /// Whether there is anything at a path.
     pub(crate) fn exists(&mut self, path: &Path) -> bool {
-        self.look(path).is_ok()
+        let exists = stat(path).is_ok();
+        self.seen.push((path.to_owned(), Seen::Exists(exists)));
+        exists
     }
 
     /// Reads a text file, at most its first or last [`MAX_BYTES`]. `Ok(None)` if nothing is there;
@@ -128,8 +139,17 @@ impl Watch {
             });
             self.unsettled |= age.is_none_or(|age| age < SETTLED);
         }
-        self.seen.push((path.to_owned(), stamp));
+        self.seen.push((path.to_owned(), Seen::State(stamp)));
         found
+    }
+}
+
+impl Seen {
+    fn is_so(self, found: Option<&Metadata>) -> bool {
+        match self {
+            Self::Exists(exists) => exists == found.is_some(),
+            Self::State(stamp) => stamp == found.map(Stamp::of),
+        }
     }
 }
 
