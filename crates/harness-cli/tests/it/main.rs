@@ -13,6 +13,7 @@ mod input;
 mod keys;
 mod limits;
 mod model_choice;
+mod plan;
 mod program;
 mod prompt;
 mod prompt_files;
