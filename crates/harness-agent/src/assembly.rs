@@ -147,16 +147,12 @@ fn tools(parts: &Parts, context: &LoopContext) -> Result<ToolChoice, Error> {
         Some(tools) => choice.add(tools, "context", "given for this run or session", withheld),
         None => choice.add(&parts.tools, "agent", "given to the agent", withheld),
     }
-    if let Some(names) = context.only_tools.as_ref().or(parts.only_tools.as_ref()) {
-        choice.select(names)?;
+    let names = context.only_tools.as_ref().or(parts.only_tools.as_ref());
+    if let Some(names) = names {
+        choice.select(names);
     }
-    // What is switched on by itself is not among the names of a selection, unless it selects nothing.
-    if context
-        .only_tools
-        .as_ref()
-        .or(parts.only_tools.as_ref())
-        .is_none_or(|n| !n.is_empty())
-    {
+    // What is switched on by itself need not be among the names, unless there are none at all.
+    if names.is_none_or(|names| !names.is_empty()) {
         if parts.task_list {
             let tools = TaskListMiddleware::new().tools();
             choice.add(&tools, "task-list", "the task list is on", withheld);
@@ -166,6 +162,9 @@ fn tools(parts: &Parts, context: &LoopContext) -> Result<ToolChoice, Error> {
             let why = "plan mode is there; while it is on, only calls that change nothing run";
             choice.add(&plan_mode.tools(), "plan-mode", why, withheld);
         }
+    }
+    if let Some(names) = names {
+        choice.check_names(names)?;
     }
     for extension in &parts.extensions {
         let tools = choice.tools.clone();

@@ -61,8 +61,8 @@ impl ToolChoice {
         }
     }
 
-    /// Leaves only tools of these names.
-    pub(crate) fn select(&mut self, names: &[String]) -> Result<(), Error> {
+    /// An error if there is no tool of one of these names.
+    pub(crate) fn check_names(&self, names: &[String]) -> Result<(), Error> {
         if let Some(unknown) = names.iter().find(|name| !self.knows(name)) {
             let there: Vec<&str> = self.decisions.iter().map(|d| d.tool.as_str()).collect();
             return Err(Error::Config(harness_core::Error::Config(format!(
@@ -70,6 +70,11 @@ impl ToolChoice {
                 there.join(", ")
             ))));
         }
+        Ok(())
+    }
+
+    /// Leaves only tools of these names.
+    pub(crate) fn select(&mut self, names: &[String]) {
         self.tools.retain(|tool| names.contains(&tool.spec().name));
         for decision in &mut self.decisions {
             if decision.offered && !names.contains(&decision.tool) {
@@ -77,7 +82,6 @@ impl ToolChoice {
                 "it is not among the tools that were asked for".clone_into(&mut decision.why);
             }
         }
-        Ok(())
     }
 
     /// Takes what an extension made of the tools.
