@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use harness_prompt::{SectionCut, SystemPrompt, estimate_tokens};
+use harness_prompt::{PromptDiff, SectionCut, SystemPrompt, estimate_tokens};
 use serde::Serialize;
 
 use crate::error::ModelError;
@@ -125,7 +125,8 @@ pub enum Event {
 
 /// What the system prompt is made of. As JSON, without the texts:
 /// `{"turn":…, "bytes":…, "tokens":…, "shared_bytes":…, "sections":[{"name":…, "stable":…, "source":…,
-/// "bytes":…, "tokens":…}], "cuts":[{"section":…, "bytes":…, "kept":…}]}`.
+/// "bytes":…, "tokens":…}], "changes":[{"section":…, "change":"added"}], "cuts":[{"section":…, "bytes":…,
+/// "kept":…}]}`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct PromptReport {
@@ -135,8 +136,8 @@ pub struct PromptReport {
     pub prompt: SystemPrompt,
     /// The sections that had to give way, because the whole was too large.
     pub cuts: Vec<SectionCut>,
-    /// How many bytes it begins with in common with that of the turn before.
-    pub shared_bytes: usize,
+    /// What changed since the turn before; in the first one, everything is new.
+    pub diff: PromptDiff,
 }
 
 impl Serialize for PromptReport {
@@ -163,13 +164,20 @@ impl Serialize for PromptReport {
             .iter()
             .map(|cut| json!({ "section": cut.section, "bytes": cut.bytes, "kept": cut.kept }))
             .collect();
+        let changes: Vec<_> = self
+            .diff
+            .sections
+            .iter()
+            .map(|diff| json!({ "section": diff.name, "change": diff.change.word() }))
+            .collect();
         let text = self.prompt.text();
-        let mut report = serializer.serialize_struct("PromptReport", 6)?;
+        let mut report = serializer.serialize_struct("PromptReport", 7)?;
         report.serialize_field("turn", &self.turn)?;
         report.serialize_field("bytes", &text.len())?;
         report.serialize_field("tokens", &estimate_tokens(&text))?;
-        report.serialize_field("shared_bytes", &self.shared_bytes)?;
+        report.serialize_field("shared_bytes", &self.diff.shared_bytes)?;
         report.serialize_field("sections", &sections)?;
+        report.serialize_field("changes", &changes)?;
         report.serialize_field("cuts", &cuts)?;
         report.end()
     }

@@ -81,7 +81,9 @@ pub use context::{Attributes, Caller, RunContext, ToolContext};
 pub use error::{Error, JournalError, MiddlewareError, ModelError, RunError};
 pub use event::{Delta, Event, MessageSource, PromptReport, RunEnd, RunEndError};
 pub use handle::{RunControl, RunHandle};
-pub use harness_prompt::{Fitted, Keep, Section, SectionCut, SystemPrompt, estimate_tokens};
+pub use harness_prompt::{
+    Fitted, Keep, PromptDiff, Section, SectionCut, SystemPrompt, estimate_tokens,
+};
 pub use journal::{
     Effect, Journal, MemoryJournal, NoJournal, Record, RecordedStep, Step, StepKind,
 };

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use harness_prompt::SystemPrompt;
+use harness_prompt::{Fitted, SystemPrompt};
 
 use crate::batch::{Batch, bounded};
 use crate::config::{LoopConfig, ToolSet};
@@ -49,8 +49,10 @@ pub(crate) struct State {
 /// A system prompt that was sent.
 struct Sent {
     /// As the middlewares made it.
-    prompt: SystemPrompt,
+    made: SystemPrompt,
     budget: usize,
+    /// As it was sent.
+    fitted: SystemPrompt,
     text: Arc<str>,
 }
 
@@ -130,24 +132,33 @@ impl State {
     ) -> Option<Arc<str>> {
         let turn = self.turns + 1;
         let sent = match self.system.take() {
-            Some(sent) if sent.prompt == prompt && sent.budget == budget => sent,
+            Some(sent) if sent.made == prompt && sent.budget == budget => sent,
             last => {
-                let fitted = prompt.fit(budget);
-                let text = fitted.prompt.text();
-                let last = last.map(|sent| sent.text).unwrap_or_default();
-                if text != *last {
-                    let shared = text.bytes().zip(last.bytes()).take_while(|(a, b)| a == b);
+                let Fitted {
+                    prompt: fitted,
+                    cuts,
+                    ..
+                } = prompt.fit(budget);
+                let text = fitted.text();
+                let (last, last_text) =
+                    last.map_or_else(Default::default, |sent| (sent.fitted, sent.text));
+                if text != *last_text {
                     cx.emit(Event::SystemPrompt(Box::new(PromptReport {
                         turn,
-                        shared_bytes: shared.count(),
-                        prompt: fitted.prompt,
-                        cuts: fitted.cuts,
+                        diff: fitted.diff_from(&last),
+                        prompt: fitted.clone(),
+                        cuts,
                     })));
                 }
                 Sent {
-                    prompt,
+                    made: prompt,
                     budget,
-                    text: if text == *last { last } else { text.into() },
+                    fitted,
+                    text: if text == *last_text {
+                        last_text
+                    } else {
+                        text.into()
+                    },
                 }
             }
         };

@@ -17,6 +17,7 @@ mod message;
 mod middleware;
 mod middleware_failure;
 mod onion;
+mod prompt;
 mod protocol;
 mod reply;
 mod retry;
