@@ -13,21 +13,32 @@ fn system_prompt(criterion: &mut Criterion) {
     let templates = Templates::new();
     let names = ["read", "write", "edit", "bash", "grep", "find", "ls"];
     let names = names.into_iter().map(str::to_owned);
-    let values = SystemPromptValues {
-        tools: names
-            .chain((7..20).map(|number| format!("tool_{number}")))
-            .map(|name| ToolHint {
-                hint: format!("{name} does what its name says, and nothing else."),
-                name,
-            })
-            .collect(),
-        working_dir: "/home/ada/project".into(),
-        platform: "linux".into(),
-        temporary_folder: "/tmp".into(),
-    };
-    criterion.bench_function("system_prompt/20_tools", |bencher| {
-        bencher.iter(|| templates.render("system-prompt", &black_box(&values).to_value()));
-    });
+    // The tools of the default agent say all in their schemas; those of others may come with hints.
+    for (name, hint) in [
+        ("20_tools", ""),
+        (
+            "20_tools_with_hints",
+            "It does what its name says, and nothing else.",
+        ),
+    ] {
+        let names = ["read", "write", "edit", "bash", "grep", "find", "ls"];
+        let names = names.into_iter().map(str::to_owned);
+        let values = SystemPromptValues {
+            tools: names
+                .chain((7..20).map(|number| format!("tool_{number}")))
+                .map(|name| ToolHint {
+                    hint: hint.to_owned(),
+                    name,
+                })
+                .collect(),
+            working_dir: "/home/ada/project".into(),
+            platform: "linux".into(),
+            temporary_folder: "/tmp".into(),
+        };
+        criterion.bench_function(&format!("system_prompt/{name}"), |bencher| {
+            bencher.iter(|| templates.render("system-prompt", &black_box(&values).to_value()));
+        });
+    }
 }
 
 fn beside_format(criterion: &mut Criterion) {
