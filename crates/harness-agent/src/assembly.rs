@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use harness_core::{
-    Execution, Limits, LoopConfig, Middleware, Model, QueueMode, RetryPolicy, SystemPrompt,
-    ThinkingLevel, ToolRef,
+    Execution, Limits, LoopConfig, Middleware, Model, QueueMode, RetryPolicy, Section,
+    SystemPrompt, ThinkingLevel, ToolRef,
 };
 
 use crate::error::Error;
@@ -12,7 +12,7 @@ use crate::extension::build_hook;
 use crate::harness::LoopContext;
 use crate::harness_builder::{Eviction, Parts};
 #[cfg(feature = "tools")]
-use crate::middlewares::AtPathMiddleware;
+use crate::middlewares::{AtPathMiddleware, PlanModeMiddleware};
 use crate::middlewares::{
     EvictionOptions, SkillsMiddleware, SlashCommandsMiddleware, TaskListMiddleware,
     ToolResultEvictionMiddleware, WorkspaceContextMiddleware,
@@ -33,6 +33,8 @@ pub struct Assembly {
     pub tools: Vec<ToolDecision>,
     /// How the calls of one turn run, and why.
     pub batches: BatchDecision,
+    /// What a person should know: templates that could not be used.
+    pub warnings: Vec<String>,
 }
 
 /// How the calls of one turn run.
@@ -97,7 +99,8 @@ pub(crate) fn assemble(
 ) -> Result<Assembly, Error> {
     let skills = skills(parts)?;
     let choice = tools(parts, context)?;
-    let prompt = system_prompt(parts, &choice.tools)?;
+    let mut warnings = Vec::new();
+    let prompt = system_prompt(parts, &choice.tools, &mut warnings)?;
     let asked = context.model.as_ref().unwrap_or(model);
     let middlewares = middlewares(parts, asked, &choice, &skills)?;
     let mut draft = LoopDraft {
@@ -126,6 +129,7 @@ pub(crate) fn assemble(
         config: build(parts, context, draft)?,
         tools: choice.decisions(),
         batches,
+        warnings,
     })
 }
 
@@ -152,15 +156,22 @@ fn tools(parts: &Parts, context: &LoopContext) -> Result<ToolChoice, Error> {
         choice.select(names);
     }
     // What is switched on by itself need not be among the names, unless there are none at all.
-    if names.is_none_or(|names| !names.is_empty()) {
-        if parts.task_list {
-            let tools = TaskListMiddleware::new().tools();
-            choice.add(&tools, "task-list", "the task list is on", withheld);
-        }
-        #[cfg(feature = "tools")]
-        if let Some(plan_mode) = &parts.plan_mode {
-            let why = "plan mode is there; while it is on, only calls that change nothing run";
-            choice.add(&plan_mode.tools(), "plan-mode", why, withheld);
+    let any = names.is_none_or(|names| !names.is_empty());
+    let off = |is_on: bool| (!is_on).then_some("it is not switched on");
+    let none = (!any).then_some("no tools were asked for");
+    let tasks = TaskListMiddleware::new().tools();
+    match off(parts.task_list).or(none) {
+        None => choice.add(&tasks, "task-list", "the task list is on", withheld),
+        Some(why) => choice.leave_out(&tasks, "task-list", why),
+    }
+    #[cfg(feature = "tools")]
+    {
+        let usual = PlanModeMiddleware::new();
+        let tools = parts.plan_mode.as_ref().unwrap_or(&usual).tools();
+        let why = "plan mode is there; while it is on, only calls that change nothing run";
+        match off(parts.plan_mode.is_some()).or(none) {
+            None => choice.add(&tools, "plan-mode", why, withheld),
+            Some(why) => choice.leave_out(&tools, "plan-mode", why),
         }
     }
     if let Some(names) = names {
@@ -176,12 +187,17 @@ fn tools(parts: &Parts, context: &LoopContext) -> Result<ToolChoice, Error> {
     Ok(choice)
 }
 
-fn system_prompt(parts: &Parts, tools: &[ToolRef]) -> Result<SystemPrompt, Error> {
+fn system_prompt(
+    parts: &Parts,
+    tools: &[ToolRef],
+    warnings: &mut Vec<String>,
+) -> Result<SystemPrompt, Error> {
     let mut prompt = parts
         .system_prompt
-        .prompt(parts.library.templates(), tools)?;
+        .prompt(&parts.library, tools, warnings)?;
     for (number, text) in parts.appended.iter().enumerate() {
-        prompt = prompt.with_section(format!("appended-{}", number + 1), text.as_str(), "caller");
+        let section = Section::new(format!("appended-{}", number + 1), text.as_str(), "caller");
+        prompt = prompt.with(section.with_rank(Section::ESSENTIAL));
     }
     for extension in &parts.extensions {
         prompt = build_hook(&**extension, "on_build_system_prompt", || {
@@ -207,11 +223,13 @@ fn middlewares(
         all.push(Arc::new(AtPathMiddleware::new(workspace)));
     }
     if let Some(options) = &parts.workspace_context {
+        let mut options = options.clone();
+        // In a small window, files must not take what the conversation needs.
+        if let Some(window) = model.info().context_window {
+            options.tokens = options.tokens.min(window as usize / 4);
+        }
         let library = Arc::clone(&parts.library);
-        all.push(Arc::new(WorkspaceContextMiddleware::new(
-            options.clone(),
-            library,
-        )));
+        all.push(Arc::new(WorkspaceContextMiddleware::new(options, library)));
     }
     if parts.library.has_commands() {
         let library = Arc::clone(&parts.library);

@@ -1,7 +1,7 @@
 //! Where the system prompt starts from.
 
-use harness_core::{SystemPrompt, ToolRef};
-use harness_prompt::{SystemPromptValues, Templates, ToolHint};
+use harness_core::{Section, SystemPrompt, ToolRef};
+use harness_prompt::{Library, SystemPromptValues, ToolHint};
 
 use crate::error::Error;
 
@@ -22,13 +22,17 @@ impl SystemPromptSource {
     /// The prompt for these tools.
     pub(crate) fn prompt(
         &self,
-        templates: &Templates,
+        library: &Library,
         tools: &[ToolRef],
+        warnings: &mut Vec<String>,
     ) -> Result<SystemPrompt, Error> {
         let mut prompt = SystemPrompt::default();
         match self {
             Self::Empty => {}
-            Self::Text(text) => prompt = prompt.with_section("role", text.as_str(), "caller"),
+            Self::Text(text) => {
+                let section = Section::new("role", text.as_str(), "caller");
+                prompt = prompt.with(section.with_rank(Section::ESSENTIAL));
+            }
             Self::Default => {
                 let values = SystemPromptValues {
                     tools: tools
@@ -40,7 +44,9 @@ impl SystemPromptSource {
                         .collect(),
                     ..SystemPromptValues::default()
                 };
-                for section in templates.system_prompt(&values)? {
+                let (sections, errors) = library.system_prompt(&values)?;
+                warnings.extend(errors.iter().map(fallback_warning));
+                for section in sections {
                     // Where the agent works may differ from run to run: a middleware adds it.
                     if *section.name != *crate::middlewares::WORKSPACE_SECTION {
                         prompt = prompt.with(section);
@@ -50,4 +56,9 @@ impl SystemPromptSource {
         }
         Ok(prompt)
     }
+}
+
+/// What a person should know of a replacement that could not be rendered.
+pub(crate) fn fallback_warning(error: &harness_prompt::Error) -> String {
+    format!("{error}; the built-in template is used")
 }

@@ -61,10 +61,29 @@ impl ToolChoice {
         }
     }
 
-    /// An error if there is no tool of one of these names.
+    /// Tells of tools that are not even looked at, and why.
+    pub(crate) fn leave_out(&mut self, tools: &[ToolRef], from: &str, why: &str) {
+        for tool in tools {
+            self.decide(&tool.spec().name, false, from, why);
+        }
+    }
+
+    /// An error if there is no tool of one of these names, or if it is not switched on.
     pub(crate) fn check_names(&self, names: &[String]) -> Result<(), Error> {
+        let is_off = |tool: &&ToolDecision| {
+            let optional = matches!(&*tool.from, "task-list" | "plan-mode");
+            !tool.offered && optional && names.contains(&tool.tool)
+        };
+        if let Some(off) = self.decisions.iter().find(is_off) {
+            let (tool, from, why) = (&off.tool, &off.from, &off.why);
+            return Err(Error::Config(harness_core::Error::Config(format!(
+                "the tool `{tool}` belongs to {from}, and {why}"
+            ))));
+        }
         if let Some(unknown) = names.iter().find(|name| !self.knows(name)) {
-            let there: Vec<&str> = self.decisions.iter().map(|d| d.tool.as_str()).collect();
+            let offered = |tool: &&ToolDecision| !matches!(&*tool.from, "task-list" | "plan-mode");
+            let there = self.decisions.iter().filter(offered);
+            let there: Vec<&str> = there.map(|tool| tool.tool.as_str()).collect();
             return Err(Error::Config(harness_core::Error::Config(format!(
                 "there is no tool `{unknown}`; the tools are {}",
                 there.join(", ")
@@ -92,6 +111,7 @@ impl ToolChoice {
             if decision.offered && !stayed {
                 decision.offered = false;
                 decision.why = format!("taken out by the {from}");
+                decision.from.clone_from(&from);
             }
         }
         for tool in &tools {

@@ -41,6 +41,8 @@ pub(crate) enum PromptCommand {
     List(PromptListArguments),
     /// Show the prompt that a slash command stands for.
     Render(PromptRenderArguments),
+    /// Show the text of a template that counts, and the values that it is given.
+    Template(PromptTemplateArguments),
 }
 
 #[derive(Debug, Subcommand)]
@@ -135,6 +137,8 @@ pub(crate) struct AgentArguments {
 #[derive(Args, Debug)]
 pub(crate) struct PromptShowArguments {
     #[command(flatten)]
+    pub(crate) model: ModelArguments,
+    #[command(flatten)]
     pub(crate) agent: AgentArguments,
     /// Show what changed since the last run in this folder.
     #[arg(long)]
@@ -162,6 +166,15 @@ pub(crate) struct PromptListArguments {
     /// As text, or as one JSON object a line.
     #[arg(long, value_enum, default_value_t = Output::Text)]
     pub(crate) output: Output,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PromptTemplateArguments {
+    /// Its name: `system-prompt/role`.
+    pub(crate) name: String,
+    /// The folder to work in.
+    #[arg(short = 'C', long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

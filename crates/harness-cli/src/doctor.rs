@@ -3,13 +3,15 @@
 use std::fmt::Write;
 use std::process::ExitCode;
 
-use harness_core::Limits;
+use harness_agent::middlewares::PlanState;
+use harness_core::{Caller, Limits};
 
 use crate::arguments::DoctorArguments;
 use crate::demo::DemoProject;
 use crate::environment::{Environment, VARIABLES};
 use crate::failure::{Exit, Failure};
 use crate::model_choice::{Choice, Target, secret_variables};
+use crate::plan::Plan;
 use crate::services::LocalServers;
 use crate::settings::{FileState, Setting, Settings};
 use crate::setup::Setup;
@@ -75,6 +77,7 @@ pub(crate) async fn run(arguments: DoctorArguments) -> Result<ExitCode, Failure>
             report_environment(&mut report, &setup.environment, &setup.settings);
             report_model(&mut report, &setup).await;
             report_tools(&mut report, &setup, &arguments);
+            report_prompts(&mut report, &setup, &arguments).await;
         }
     }
     report.heading("problems");
@@ -268,6 +271,33 @@ fn report_tools(report: &mut Report, setup: &Setup, arguments: &DoctorArguments)
             report.line("batches", &agent.assembly().batches.why);
         }
         Err(failure) => report.problem(&failure),
+    }
+}
+
+async fn report_prompts(report: &mut Report, setup: &Setup, arguments: &DoctorArguments) {
+    report.heading("prompts");
+    let prompts = setup.prompts();
+    if let Some(config) = setup.environment.config_folder() {
+        report.line("yours", &config.join("prompts").display().to_string());
+    }
+    if let Some(folder) = &prompts.untrusted {
+        let state = "not read: its project is not among the trusted_projects of your own file";
+        report.line("project", &format!("{}: {state}", folder.display()));
+    }
+    for problem in &prompts.problems {
+        report.line("note", problem);
+    }
+    let plan = Plan::of(setup, &Caller::default());
+    if plan.state() != PlanState::Off {
+        report.line("plan", &format!("{}, {}", plan.state().word(), plan.path()));
+    }
+    let Ok((agent, _)) = setup.agent(&no_model(), &arguments.agent, Limits::default()) else {
+        return;
+    };
+    if let Ok(shown) = agent.system_prompt(Caller::default()).await {
+        for warning in &shown.warnings {
+            report.line("note", warning);
+        }
     }
 }
 

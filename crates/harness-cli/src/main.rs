@@ -13,6 +13,7 @@ mod failure;
 mod json_output;
 mod model_choice;
 mod named_file;
+mod plan;
 mod progress;
 mod prompt_command;
 mod prompt_input;
@@ -86,6 +87,9 @@ fn start(arguments: Arguments) -> Result<ExitCode, Failure> {
             Command::Prompt {
                 command: PromptCommand::Render(arguments),
             } => prompt_command::render(&arguments),
+            Command::Prompt {
+                command: PromptCommand::Template(arguments),
+            } => prompt_command::template(&arguments),
             Command::Tools {
                 command: ToolsCommand::List(arguments),
             } => tools_command::list(&arguments),
@@ -120,7 +124,7 @@ fn wants_json(arguments: &Arguments) -> bool {
         } => arguments.output,
         Command::Doctor(_)
         | Command::Prompt {
-            command: PromptCommand::Render(_),
+            command: PromptCommand::Render(_) | PromptCommand::Template(_),
         } => Output::Text,
     };
     output == Output::Json

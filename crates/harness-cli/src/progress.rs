@@ -37,10 +37,20 @@ impl Progress {
     /// Takes in an event.
     pub(crate) fn see(&mut self, event: &Event) {
         match event {
-            // These two are said on a terminal or not: they explain what the exit status cannot.
+            // These are said on a terminal or not: they explain what the exit status cannot.
             Event::Warning { message } => {
                 self.clear();
                 stderr::note(message);
+            }
+            Event::SystemPrompt(report) if !report.cuts.is_empty() => {
+                self.clear();
+                for cut in &report.cuts {
+                    stderr::note(&format!(
+                        "the system prompt is too large for the model: of its section {}, {} of {} bytes \
+                         are left",
+                        cut.section, cut.kept, cut.bytes
+                    ));
+                }
             }
             Event::AttemptDiscarded {
                 error,

@@ -11,11 +11,15 @@ use similar::TextDiff;
 
 use crate::arguments::{
     AgentArguments, ModelArguments, Output, PromptListArguments, PromptRenderArguments,
-    PromptShowArguments,
+    PromptShowArguments, PromptTemplateArguments,
 };
+use crate::config_file::nearest;
 use crate::failure::{Exit, Failure};
+use crate::model_choice::{Choice, Target};
+use crate::prompt_input::typed;
 use crate::prompt_library::PromptLibrary;
 use crate::prompt_record::PromptRecord;
+use crate::services::LocalServers;
 use crate::setup::Setup;
 use crate::tools_command::no_model;
 use crate::{stderr, stdout};
@@ -34,14 +38,15 @@ struct Report {
 
 /// Shows the prompt's sections.
 pub(crate) async fn show(arguments: PromptShowArguments) -> Result<ExitCode, Failure> {
-    let setup = Setup::read(&ModelArguments::default(), &arguments.agent)?;
-    let (agent, _) = setup.agent(&no_model(), &arguments.agent, Limits::default())?;
+    let setup = Setup::read(&arguments.model, &arguments.agent)?;
+    let (agent, _) = setup.agent(&choice(&setup).await, &arguments.agent, Limits::default())?;
     let last = if arguments.diff {
         let record = PromptRecord::of(&setup.environment, &setup.folder);
         let last = record.and_then(|record| record.last());
         Some(last.ok_or_else(|| {
-            Failure::failed("no run in this folder is on record")
-                .hint("each `harness run` keeps the prompt that it began with")
+            Failure::failed("no run in this folder is on record").hint(
+                "each `harness run` keeps the prompt that it used last, but for the demonstration",
+            )
         })?)
     } else {
         None
@@ -68,6 +73,18 @@ pub(crate) async fn show(arguments: PromptShowArguments) -> Result<ExitCode, Fai
         report.text()
     })?;
     Ok(Exit::Finished.into())
+}
+
+/// The model whose window bounds the prompt: the one that is configured, if there is one.
+async fn choice(setup: &Setup) -> Choice {
+    if setup.settings.model.is_none() {
+        return no_model();
+    }
+    match Choice::make(&setup.settings, &setup.environment, &LocalServers::usual()).await {
+        Ok(choice) if !matches!(choice.target, Target::Demo) && choice.model().is_ok() => choice,
+        // What is wrong with it is for `run` and `doctor` to tell.
+        _ => no_model(),
+    }
 }
 
 impl Report {
@@ -224,10 +241,30 @@ pub(crate) fn list(arguments: &PromptListArguments) -> Result<ExitCode, Failure>
             _ => "template",
         };
         let problem = listed.problem.map(ToString::to_string);
+        let command = read.library.command(listed.name);
+        let hint = command
+            .filter(|_| listed.kind == Kind::Command)
+            .and_then(|command| command.argument_hint());
         match arguments.output {
             Output::Json => {
+                let template = read.library.templates().get(listed.name).ok();
+                let template = template.filter(|_| listed.kind == Kind::Template);
+                let parameters = template.map(|template| {
+                    let parameters = template.parameters().iter().map(|parameter| {
+                        json!({
+                            "name": parameter.name,
+                            "type": parameter.kind.name(),
+                            "description": parameter.description,
+                            "required": parameter.required,
+                            "default": parameter.default,
+                        })
+                    });
+                    parameters.collect::<Vec<_>>()
+                });
                 let object = json!({
                     "kind": kind,
+                    "parameters": parameters,
+                    "argument_hint": hint,
                     "name": listed.name,
                     "layer": listed.layer.to_string(),
                     "source": listed.source,
@@ -239,7 +276,7 @@ pub(crate) fn list(arguments: &PromptListArguments) -> Result<ExitCode, Failure>
             }
             Output::Text => {
                 let name = match listed.kind {
-                    Kind::Command => format!("/{}", listed.name),
+                    Kind::Command => format!("/{} {}", listed.name, hint.unwrap_or_default()),
                     _ => listed.name.to_owned(),
                 };
                 let note = match (&listed.shadowed_by, problem) {
@@ -266,7 +303,7 @@ pub(crate) fn render(arguments: &PromptRenderArguments) -> Result<ExitCode, Fail
         ..AgentArguments::default()
     };
     let read = library(&agent)?;
-    let text = arguments.prompt.join(" ");
+    let text = typed(&arguments.prompt);
     let expanded = read
         .library
         .expand(&text)
@@ -276,5 +313,36 @@ pub(crate) fn render(arguments: &PromptRenderArguments) -> Result<ExitCode, Fail
             .hint("`harness prompt list` shows those that there are"));
     };
     stdout::print(&expanded)?;
+    Ok(Exit::Finished.into())
+}
+
+/// Shows a template: the values that it takes, as a comment, and its text.
+pub(crate) fn template(arguments: &PromptTemplateArguments) -> Result<ExitCode, Failure> {
+    let agent = AgentArguments {
+        cwd: arguments.cwd.clone(),
+        ..AgentArguments::default()
+    };
+    let read = library(&agent)?;
+    let templates = read.library.templates();
+    let template = templates.get(&arguments.name).map_err(|error| {
+        let failure = Failure::usage(error.to_string());
+        match nearest(&arguments.name, templates.names()) {
+            Some(near) => failure.hint(format!("did you mean `{near}`?")),
+            None => failure.hint("`harness prompt list` shows those that there are"),
+        }
+    })?;
+    let mut text = String::new();
+    for parameter in template.parameters() {
+        let needed = if parameter.required { ", required" } else { "" };
+        let _ = writeln!(
+            text,
+            "{{{{! {} ({}{needed}): {} }}}}",
+            parameter.name,
+            parameter.kind.name(),
+            parameter.description
+        );
+    }
+    text.push_str(template.source());
+    stdout::print(&text)?;
     Ok(Exit::Finished.into())
 }

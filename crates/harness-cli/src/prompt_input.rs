@@ -5,6 +5,8 @@ use std::os::fd::AsFd;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
+use harness_agent::prompt::parse_invocation;
+
 use crate::failure::Failure;
 
 /// The most bytes that are read from standard input.
@@ -19,6 +21,8 @@ const NEXT_WAIT: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct PromptInput {
     pub(crate) text: String,
+    /// What was piped beside a slash command: not among its arguments.
+    pub(crate) beside: Option<String>,
     /// What should be said about how it was read.
     pub(crate) note: Option<String>,
 }
@@ -26,7 +30,7 @@ pub(crate) struct PromptInput {
 impl PromptInput {
     /// Joins the words of the command line, then piped input after a blank line.
     pub(crate) fn read(words: &[String]) -> Result<Self, Failure> {
-        let typed = words.join(" ");
+        let typed = typed(words);
         let typed = typed.trim();
         let stdin = std::io::stdin();
         let (piped, note) = if stdin.is_terminal() {
@@ -37,6 +41,7 @@ impl PromptInput {
             read_waiting(&stdin)?
         };
         let piped = piped.trim_end();
+        let mut beside = None;
         let text = match (typed.is_empty(), piped.trim().is_empty()) {
             (true, true) => {
                 return Err(Failure::usage("there is no task")
@@ -44,10 +49,35 @@ impl PromptInput {
             }
             (false, true) => typed.to_owned(),
             (true, false) => piped.to_owned(),
+            (false, false) if parse_invocation(typed).is_some() => {
+                beside = Some(piped.to_owned());
+                typed.to_owned()
+            }
             (false, false) => format!("{typed}\n\n{piped}"),
         };
-        Ok(Self { text, note })
+        Ok(Self { text, beside, note })
     }
+}
+
+/// The words of the command line as one text. Behind a slash command, a word that the shell held together is
+/// held together by quotes.
+pub(crate) fn typed(words: &[String]) -> String {
+    let is_command = words.len() > 1
+        && words
+            .first()
+            .and_then(|first| parse_invocation(first))
+            .is_some_and(|(_, rest)| rest.is_empty());
+    if !is_command {
+        return words.join(" ");
+    }
+    let quoted = words.iter().map(|word| {
+        if word.is_empty() || word.contains(|c: char| c.is_whitespace() || "'\"\\".contains(c)) {
+            format!("'{}'", word.replace('\'', "'\\''"))
+        } else {
+            word.clone()
+        }
+    });
+    quoted.collect::<Vec<_>>().join(" ")
 }
 
 fn read_all(input: impl Read) -> Result<String, Failure> {

@@ -37,6 +37,13 @@ impl PromptLibrary {
 
     fn add(&mut self, layer: Layer, folder: &Path) {
         let told = self.library.read_folder(layer, folder);
+        let reserved = folder.join("plan.md");
+        if reserved.exists() {
+            let path = reserved.display();
+            self.problems.push(format!(
+                "{path}: not used: /plan is a command of harness itself"
+            ));
+        }
         self.problems.extend(told.iter().map(ToString::to_string));
     }
 }

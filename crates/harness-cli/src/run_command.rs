@@ -6,7 +6,7 @@ use futures::FutureExt;
 use harness_agent::prompt::parse_invocation;
 use harness_core::{
     Caller, CancellationToken, Error, Event, LimitReached, Limits, ModelError, RunInput,
-    RunOptions, RunOutcome, RunStatus, StopReason, SystemPrompt,
+    RunOptions, RunOutcome, RunStatus, StopReason, SystemPrompt, Text, UserMessage, UserPart,
 };
 
 use harness_tools::ShellSession;
@@ -16,6 +16,7 @@ use crate::demo::DemoProject;
 use crate::failure::{Exit, Failure};
 use crate::json_output::JsonOutput;
 use crate::model_choice::{Choice, Target};
+use crate::plan::{Plan, Task};
 use crate::progress::Progress;
 use crate::prompt_input::PromptInput;
 use crate::prompt_record::PromptRecord;
@@ -25,41 +26,35 @@ use crate::signals::Signals;
 use crate::stderr;
 
 /// Runs a task, and tells how it ended by the exit status.
-pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, Failure> {
-    if arguments.go_on || arguments.session.is_some() {
-        let flag = if arguments.go_on {
-            "--continue"
-        } else {
-            "--session"
-        };
-        return Err(
-            Failure::usage(format!("{flag} does not work yet: sessions are not kept"))
-                .hint("say in the task what the model has to know"),
-        );
-    }
-    let mut setup = Setup::read(&arguments.model, &arguments.agent)?;
+pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
+    refuse_sessions(&arguments)?;
+    let setup = Setup::read(&arguments.model, &arguments.agent)?;
     // Before the task is read, which may take as long as somebody writes it.
     let choice = Choice::make(&setup.settings, &setup.environment, &LocalServers::usual()).await?;
-    let input = task(&mut arguments, &mut setup)?;
+    let input = PromptInput::read(&arguments.prompt)?;
     if let Some(note) = &input.note {
         stderr::note(note);
     }
     note_untrusted(&setup);
-    let cancel = CancellationToken::new();
-    let signals = Signals::listen(&cancel)?;
-    let (agent, demo) = setup.agent(&choice, &arguments.agent, limits(&arguments, &setup))?;
-    announce(&setup, &choice, demo.as_ref());
     // The run is a session: what it left in the background goes with it. On the ways out that do not
     // get as far as `end`, it is killed when this is dropped.
     let shell = ShellSession::new();
     let caller = Caller::default();
     caller.attributes.insert(shell.clone());
+    let plan = (!matches!(choice.target, Target::Demo)).then(|| Plan::of(&setup, &caller));
+    let Some(message) = task(&input, &setup, plan.as_ref(), arguments.agent.plan)? else {
+        return Ok(Exit::Finished.into());
+    };
+    let cancel = CancellationToken::new();
+    let signals = Signals::listen(&cancel)?;
+    let (agent, demo) = setup.agent(&choice, &arguments.agent, limits(&arguments, &setup))?;
+    announce(&setup, &choice, demo.as_ref());
     let options = RunOptions {
         caller,
         cancellation: Some(cancel),
         journal: None,
     };
-    let mut handle = agent.run(RunInput::prompt(input.text), options);
+    let mut handle = agent.run(RunInput::prompt(message), options);
     let mut system_prompt = None;
     let mut progress = Progress::new(&setup.environment);
     let mut json = (arguments.output == Output::Json).then(JsonOutput::default);
@@ -106,6 +101,9 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, Failure
     if demo.is_none() {
         keep(system_prompt.as_ref(), &setup);
     }
+    if let Some(plan) = &plan {
+        plan.tell_end();
+    }
     if let Some((name, exit)) = signals.came() {
         // After a second signal the run is dropped here, and its children with it.
         drop(handle);
@@ -128,19 +126,60 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, Failure
     }
 }
 
-/// Reads the task; with `--plan`, as the command that it stands for.
-fn task(arguments: &mut RunArguments, setup: &mut Setup) -> Result<PromptInput, Failure> {
-    let mut input = PromptInput::read(&arguments.prompt)?;
-    let is_plan_command = parse_invocation(&input.text).is_some_and(|(name, _)| name == "plan");
-    if arguments.agent.plan && !is_plan_command {
-        input.text.insert_str(0, "/plan ");
+/// Sessions are not kept yet.
+fn refuse_sessions(arguments: &RunArguments) -> Result<(), Failure> {
+    if arguments.go_on || arguments.session.is_some() {
+        let flag = if arguments.go_on {
+            "--continue"
+        } else {
+            "--session"
+        };
+        return Err(
+            Failure::usage(format!("{flag} does not work yet: sessions are not kept"))
+                .hint("say in the task what the model has to know"),
+        );
     }
-    // Whoever types the command wants plan mode to be there.
-    if is_plan_command && !arguments.agent.plan {
-        arguments.agent.plan = true;
-        *setup = Setup::read(&arguments.model, &arguments.agent)?;
+    Ok(())
+}
+
+/// What the model is to be told; `None` if the task was a command that needs no model.
+fn task(
+    input: &PromptInput,
+    setup: &Setup,
+    plan: Option<&Plan>,
+    asked: bool,
+) -> Result<Option<UserMessage>, Failure> {
+    let text = match plan {
+        None => input.text.clone(),
+        Some(plan) => match plan.obey(setup, &input.text, asked)? {
+            Task::Text(text) => {
+                let is_told = asked || text != input.text;
+                if !is_told {
+                    plan.announce();
+                }
+                text
+            }
+            Task::Obeyed(what) => {
+                stderr::note(what);
+                return Ok(None);
+            }
+        },
+    };
+    if let Some((name, _)) = parse_invocation(&text)
+        && plan.is_some()
+        && setup.prompts().library.command(name).is_none()
+    {
+        stderr::note(&format!(
+            "there is no command /{name}, so the task is sent as it is; `harness prompt list` shows the \
+             commands"
+        ));
     }
-    Ok(input)
+    let mut message = UserMessage::text(text);
+    if let Some(beside) = &input.beside {
+        let text = beside.clone();
+        message.content.push(UserPart::Text(Text { text }));
+    }
+    Ok(Some(message))
 }
 
 /// Keeps the system prompt for `harness prompt show --diff`. A run without that is as good a run.

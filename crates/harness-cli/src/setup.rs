@@ -3,9 +3,9 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-use harness_agent::middlewares::{PlanModeMiddleware, WorkspaceContextOptions};
+use harness_agent::middlewares::WorkspaceContextOptions;
 use harness_agent::{AgentHarness, DefaultOptions, SystemPromptSource, default_harness};
-use harness_core::Limits;
+use harness_core::{Caller, Limits};
 use harness_tools::{ShellOptions, Workspace};
 
 use crate::arguments::{AgentArguments, ModelArguments};
@@ -14,12 +14,10 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::model_choice::{Choice, Target, secret_variables};
 use crate::named_file;
+use crate::plan::Plan;
 use crate::prompt_library::PromptLibrary;
 use crate::settings::{Setting, Settings};
 use crate::stderr;
-
-/// What plan mode calls the plan of runs without a session.
-const PLAN: &str = "plan.md";
 
 /// Everything that a command needs.
 pub(crate) struct Setup {
@@ -87,16 +85,6 @@ impl Setup {
         options
     }
 
-    /// Plan mode, if it is asked for, or if an earlier run in this folder left a plan. Plans are kept with
-    /// the user's own records: a project cannot bring along one that is approved.
-    fn plan_mode(&self, asked: bool) -> Option<PlanModeMiddleware> {
-        let Some(folder) = self.environment.state_folder() else {
-            return asked.then(PlanModeMiddleware::new);
-        };
-        let plans = folder.join("plans").join(folder_key(&self.folder));
-        (asked || plans.join(PLAN).exists()).then(|| PlanModeMiddleware::new().folder(plans))
-    }
-
     /// The agent. For the demonstration, also its project, which lives as long as the value.
     pub(crate) fn agent(
         &self,
@@ -124,7 +112,8 @@ impl Setup {
         let is_on = |setting: &Option<Setting<bool>>| setting.as_ref().is_some_and(|s| s.value);
         options.task_list = demo.is_none() && is_on(&self.settings.task_list);
         if demo.is_none() {
-            options.plan_mode = self.plan_mode(is_on(&self.settings.plan_mode));
+            let plan = Plan::of(self, &Caller::default());
+            options.plan_mode = plan.middleware(is_on(&self.settings.plan_mode));
         }
         let prompts = self.prompts();
         for problem in &prompts.problems {
@@ -151,6 +140,9 @@ impl Setup {
         options.limits = limits;
         let agent =
             default_harness(options).map_err(|error| Failure::configuration(error.to_string()))?;
+        for warning in &agent.assembly().warnings {
+            stderr::note(warning);
+        }
         Ok((agent, demo))
     }
 }

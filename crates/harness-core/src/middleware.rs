@@ -272,6 +272,16 @@ impl ActiveCall {
         self
     }
 
+    /// What is wrong with the call as it is now, in words that a model can act on: what keeps it from being
+    /// executed anyway.
+    pub fn check(&self) -> Result<(), String> {
+        match (&self.problem, &self.tool) {
+            (Some(problem), _) => Err(problem.clone()),
+            (None, Some(tool)) if tool.spec().name == self.name => tool.validate(&self.arguments),
+            (None, _) => Ok(()),
+        }
+    }
+
     /// What the call would do, as its tool declares it; unknown if there is no such tool, if it panics,
     /// or if the call was renamed: then another tool would run.
     pub fn effects(&self, cx: &RunContext) -> ToolEffects {

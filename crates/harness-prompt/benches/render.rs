@@ -11,8 +11,6 @@ use serde_json::json;
 /// To stay under 100 µs.
 fn system_prompt(criterion: &mut Criterion) {
     let templates = Templates::new();
-    let names = ["read", "write", "edit", "bash", "grep", "find", "ls"];
-    let names = names.into_iter().map(str::to_owned);
     // The tools of the default agent say all in their schemas; those of others may come with hints.
     for (name, hint) in [
         ("20_tools", ""),

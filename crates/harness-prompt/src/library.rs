@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+
 use crate::builtin::BUILTINS;
 use crate::command_template::CommandTemplate;
+use crate::default_prompt::{SECTIONS, SystemPromptValues};
 use crate::diagnostic::Diagnostic;
 use crate::error::Error;
 use crate::folder::{self, Form, Found};
@@ -14,6 +17,7 @@ use crate::limits::Limits;
 use crate::nesting::parse_steps;
 use crate::parameter::Parameter;
 use crate::reach::first_flaw;
+use crate::section::Section;
 use crate::template::Template;
 use crate::template_file;
 use crate::templates::Templates;
@@ -215,6 +219,7 @@ impl Library {
             Form::Template => {
                 check_template_name(name)?;
                 let read = template_file::parse(name, text, || self.builtin_parameters(name))?;
+                self.check_parameters(&read.template)?;
                 for (line, key) in read.unknown {
                     let message = format!("`{}` means nothing here", key.escape_debug());
                     diagnostics.push(Diagnostic::new(path, Some(line), message));
@@ -224,6 +229,29 @@ impl Library {
             }
         }
         Ok(())
+    }
+
+    /// Who renders a built-in template gives it the values that it declares, and no others.
+    fn check_parameters(&self, template: &Template) -> Result<(), Error> {
+        let name = template.name();
+        if !BUILTINS.iter().any(|builtin| builtin.name == name) {
+            return Ok(());
+        }
+        let known = self.builtin_parameters(name);
+        let unknown = template.parameters().iter().find(|parameter| {
+            parameter.required && !known.iter().any(|known| known.name == parameter.name)
+        });
+        match unknown {
+            None => Ok(()),
+            Some(parameter) => Err(Error::Refused {
+                template: name.to_owned(),
+                line: None,
+                message: format!(
+                    "nobody gives the built-in template a value for `{}`: declare it with a default",
+                    parameter.name
+                ),
+            }),
+        }
     }
 
     /// The parameters of the built-in template of that name; none if there is no such template.
@@ -241,6 +269,49 @@ impl Library {
     /// The templates that count.
     pub fn templates(&self) -> &Templates {
         &self.winners
+    }
+
+    /// A section of the system prompt, from the template `system-prompt/{name}` that counts; `None` if it
+    /// is blank.
+    ///
+    /// If a replacement fails with these values, the built-in template is rendered, and the error is given
+    /// beside it: what a project brings along does not keep its user from working.
+    pub fn section<V: Serialize + ?Sized>(
+        &self,
+        name: &str,
+        values: &V,
+    ) -> Result<(Option<Section>, Option<Error>), Error> {
+        let template = format!("system-prompt/{name}");
+        let replacement = self.winners().get(template.as_str()).copied();
+        let error = match self.winners.section(name, values) {
+            Ok(section) => {
+                let held = replacement.map(|index| &self.templates[index]);
+                return Ok((section.map(|section| sourced(section, held)), None));
+            }
+            Err(error) => error,
+        };
+        // It may also be a template that the built-in one includes.
+        if self.templates.is_empty() {
+            return Err(error);
+        }
+        let builtin = Templates::new().with_limits(self.limits.clone());
+        Ok((builtin.section(name, values)?, Some(error)))
+    }
+
+    /// The default system prompt: [`section`](Self::section) for each of [`SECTIONS`]. Blank sections are
+    /// left out.
+    pub fn system_prompt(
+        &self,
+        values: &SystemPromptValues,
+    ) -> Result<(Vec<Section>, Vec<Error>), Error> {
+        let values = values.to_value();
+        let (mut sections, mut errors) = (Vec::new(), Vec::new());
+        for name in SECTIONS {
+            let (section, error) = self.section(name, &values)?;
+            sections.extend(section);
+            errors.extend(error);
+        }
+        Ok((sections, errors))
     }
 
     /// Whether there is any slash command.
@@ -384,6 +455,21 @@ impl<T> Held<T> {
             shadowed_by: None,
             problem: self.problem.as_ref(),
         }
+    }
+}
+
+/// A section that says which file it came from.
+fn sourced(section: Section, held: Option<&Held<Template>>) -> Section {
+    let Some(held) = held else {
+        return section;
+    };
+    let source = match &held.source {
+        Some(path) => format!("{} template:{}", held.layer, path.display()),
+        None => format!("{} {}", held.layer, section.source),
+    };
+    Section {
+        source: source.into(),
+        ..section
     }
 }
 

@@ -78,6 +78,18 @@ impl Parameter {
 }
 
 impl ParameterKind {
+    /// Its name, as frontmatter has it: `text`, `number`, `boolean`, `list`, `object`, `any`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+            Self::List => "list",
+            Self::Object => "object",
+            Self::Any => "any",
+        }
+    }
+
     /// The kind of that name, as it stands in a template file: `text`, `number`, `boolean`, `list`,
     /// `object`, `any`; `string` is `text`, and `bool` is `boolean`.
     pub fn from_name(name: &str) -> Option<Self> {

@@ -21,8 +21,8 @@ use std::sync::Arc;
 
 use harness_core::{
     ActiveCall, Caller, Event, FailurePolicy, HookSet, Middleware, MiddlewareError, NextAgent,
-    NextTool, RunContext, RunInput, RunOutcome, SystemPrompt, ToolOutcome, ToolRef, UserMessage,
-    UserPart, async_trait,
+    NextTool, RunContext, RunInput, RunOutcome, Section, SystemPrompt, ToolOutcome, ToolRef,
+    UserMessage, UserPart, async_trait,
 };
 use harness_tools::{Files, LocalFiles};
 
@@ -190,12 +190,13 @@ impl Middleware for PlanModeMiddleware {
                 path()
             ),
             PlanState::Approved => format!(
-                "The plan in {} is approved. Carry it out step by step, keep the task list in step, and \
-                 call plan_exit when it is done. If the task at hand is another one, ignore the plan.",
+                "The plan in {} is approved. Carry it out step by step, and call plan_exit when it is done. \
+                 If the task at hand is another one, ignore the plan.",
                 path()
             ),
         };
-        Ok(prompt.with_volatile_section(PLAN_SECTION, banner, self.name()))
+        let section = Section::new(PLAN_SECTION, banner, self.name()).volatile();
+        Ok(prompt.with(section.with_rank(Section::ESSENTIAL)))
     }
 
     async fn on_tool_call(
@@ -206,7 +207,7 @@ impl Middleware for PlanModeMiddleware {
     ) -> ToolOutcome {
         let mode = self.settings.mode(cx);
         // What cannot be executed is told why.
-        if call.problem.is_some() || !mode.state().is_read_only() {
+        if !mode.state().is_read_only() || call.check().is_err() {
             return next.run(cx, call).await;
         }
         match mode.allow(&call.effects(cx)) {

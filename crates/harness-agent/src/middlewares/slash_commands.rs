@@ -33,17 +33,25 @@ impl SlashCommandsMiddleware {
         let Some(UserPart::Text(Text { text })) = message.content.first_mut() else {
             return;
         };
-        // Plan mode's own command: nobody's template may take its place.
-        if parse_invocation(text).is_some_and(|(name, _)| name == PLAN_COMMAND) {
-            return;
+        // Plan mode's own command: nobody's template may take its place, but its task may be a command.
+        if let Some((PLAN_COMMAND, task)) = parse_invocation(text) {
+            if let Some(expanded) = self.text_of(cx, task) {
+                // Below the command, so that no word of a template is taken for one of its own.
+                *text = format!("/{PLAN_COMMAND}\n{expanded}");
+            }
+        } else if let Some(expanded) = self.text_of(cx, text) {
+            *text = expanded;
         }
+    }
+
+    /// What a command stands for, if `text` is one.
+    fn text_of(&self, cx: &RunContext, text: &str) -> Option<String> {
         let mut expanded = match self.library.expand(text) {
-            Ok(Some(expanded)) => expanded,
-            Ok(None) => return,
+            Ok(expanded) => expanded?,
             Err(error) => {
                 let message = error.to_string();
                 cx.emit(Event::Warning { message });
-                return;
+                return None;
             }
         };
         if let Some((name, rest)) = parse_invocation(text)
@@ -60,7 +68,7 @@ impl SlashCommandsMiddleware {
         if expanded.starts_with('/') {
             expanded.insert(0, '\n');
         }
-        *text = expanded;
+        Some(expanded)
     }
 }
 

@@ -118,7 +118,7 @@ async fn each_sees_the_last_ones_result() {
         .collect();
     for expected in [
         "read true agent: given to the agent",
-        "bash false agent: taken out by the extension one",
+        "bash false extension one: taken out by the extension one",
         "one-after-6 true extension one: added",
         "two-after-7 true extension two: added",
     ] {

@@ -46,6 +46,14 @@ fn a_plan_outlives_the_process() {
     let eager = json!([{ "calls": [write] }, { "text": "${result:call_0_0}" }]);
     let refused = play(&bed, &eager, &["Go on."]).exits(0);
     assert!(refused.stdout.contains("plan-mode"), "{refused:#?}");
+    assert!(
+        refused.stderr.contains("plan mode is on in this folder"),
+        "{refused:#?}"
+    );
+    assert!(
+        refused.stderr.contains("waits for approval"),
+        "{refused:#?}"
+    );
     assert!(!bed.work().join("new.txt").exists());
     let shown = bed.harness(&["prompt", "show"]).end().exits(0);
     assert!(
@@ -66,9 +74,43 @@ fn a_plan_outlives_the_process() {
         shown.stdout.contains("is approved. Carry it out"),
         "{shown:#?}"
     );
-    play(&bed, &json!([{ "text": "Off." }]), &["/plan off"]).exits(0);
+    // A command alone asks no model.
+    let off = play(&bed, &json!([]), &["/plan off"]).exits(0);
+    assert_eq!(off.stdout, "");
     let shown = bed.harness(&["prompt", "show"]).end().exits(0);
     assert!(!shown.stdout.contains("--- plan"), "{shown:#?}");
+    let listed = bed.harness(&["tools", "list"]).end().exits(0);
+    assert!(!listed.stdout.contains("plan_"), "{listed:#?}");
+    let none = play(&bed, &json!([]), &["/plan approve"]);
+    assert!(none.exits(2).stderr.contains("plan"));
+}
+
+/// A slash command may be what is planned; no word of its text is one of `/plan`.
+#[test]
+fn a_command_can_be_planned() {
+    let bed = Bed::new();
+    bed.config(&format!("trusted_projects = [{:?}]\n", bed.work()));
+    bed.write(".harness/prompts/go.md", "off we go, $1");
+    for arguments in [&["--plan", "/go now"][..], &["/plan /go now"]] {
+        let turns =
+            json!([{ "text": "Done.", "expect": { "last_user_contains": "off we go, now" } }]);
+        play(&bed, &turns, arguments).exits(0);
+        let shown = bed.harness(&["prompt", "show"]).end().exits(0);
+        assert!(shown.stdout.contains("Plan mode is on"), "{shown:#?}");
+    }
+}
+
+/// What is wrong with a call is told, also while a plan is made.
+#[test]
+fn a_call_that_does_not_fit_is_told_so_in_plan_mode() {
+    let bed = Bed::new();
+    let turns =
+        json!([{ "calls": [call("plan_exit", &json!({}))] }, { "text": "${result:call_0_0}" }]);
+    let told = play(&bed, &turns, &["--plan", "x"]).exits(0);
+    assert!(
+        told.stdout.contains("summary") && !told.stdout.contains("Denied"),
+        "{told:#?}"
+    );
 }
 
 /// What a project brings along approves nothing.

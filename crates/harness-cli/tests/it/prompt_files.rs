@@ -139,6 +139,34 @@ fn a_project_overrides_the_user_and_the_user_the_built_in_ones() {
         ]
     );
 
+    let shown = bed.harness(&["prompt", "show"]).end().exits(0).stdout;
+    assert!(shown.contains("--- role (by project template:"), "{shown}");
+    let template = bed
+        .harness(&["prompt", "template", "system-prompt/role"])
+        .end()
+        .exits(0);
+    assert!(
+        template.stdout.contains("{{! tools (list): ")
+            && template.stdout.contains("the project's.")
+    );
+    bed.harness(&["prompt", "template", "system-prompt/rol"])
+        .end()
+        .exits(2);
+
+    // One that wants what nobody gives is left out; one that fails when it is rendered gives way.
+    for broken in [
+        "---\nparameters:\n- name: team\n  type: text\n---\nYou are {{team}}.",
+        "{{#each search}}x{{/each}}You are broken.",
+    ] {
+        bed.write(".harness/prompts/system-prompt/role.hbs", broken);
+        let (body, told) = asked(&bed, &["hi"]);
+        assert!(
+            !Wire::Chat.system(&body).contains("You are broken"),
+            "{broken}"
+        );
+        assert!(told.contains("system-prompt/role"), "{broken}: {told}");
+    }
+
     // A broken one is told of, and the next one counts.
     bed.write(
         ".harness/prompts/system-prompt/role.hbs",
@@ -198,7 +226,11 @@ fn slash_commands_take_arguments_once() {
         ("not /review a", "not /review a"),
     ] {
         let (body, told) = asked(&bed, &[typed]);
-        assert_eq!(told, "", "{typed}");
+        assert_eq!(
+            told.contains("there is no command"),
+            typed == "/unknown a",
+            "{told}"
+        );
         assert_eq!(last_message(&body), expected, "{typed}");
     }
     let rendered = bed
@@ -207,6 +239,25 @@ fn slash_commands_take_arguments_once() {
         .exits(0);
     assert_eq!(rendered.stdout, "Review a.rs for speed: a.rs speed\n");
     bed.harness(&["prompt", "render", "/nope"]).end().exits(2);
+    // What the shell held together stays together.
+    let words = ["prompt", "render", "/review", "my file's.rs", "speed"];
+    let rendered = bed.harness(&words).end().exits(0);
+    assert!(
+        rendered
+            .stdout
+            .starts_with("Review my file's.rs for speed: "),
+        "{rendered:#?}"
+    );
+    // What is piped stands beside the command, and is none of its arguments.
+    let server = Server::start([Answer::says("Done.")]);
+    let url = server.url();
+    let run = ["-m", "x/y", "--base-url", &url, "/review a.rs"];
+    bed.run(&run).stdin("PIPED").end().exits(0);
+    let said = server.request().body["messages"].to_string();
+    assert!(
+        said.contains("Review a.rs for bugs: a.rs") && said.contains("PIPED"),
+        "{said}"
+    );
     let listed = bed.harness(&["prompt", "list"]).end().exits(0);
     assert!(
         listed.stdout.contains("/review") && listed.stdout.contains("Reviews"),
@@ -286,4 +337,48 @@ fn prompt_12_diff_shows_what_changed_since_the_last_run_here() {
     }
     let mode = fs::metadata(&folder).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
+}
+
+/// What a model with a small window gets is what is shown, and what had to give way is told.
+#[test]
+fn a_small_window_is_told_of() {
+    let bed = trusted();
+    bed.write("AGENTS.md", "A rule of the project.\n".repeat(2_000));
+    bed.write("own.txt", "OWN-WORDS ".repeat(600));
+    let script = r#"{ "model": { "context_window": 4000 }, "turns": [{ "text": "Done." }] }"#;
+    bed.write("script.json", script);
+    let own = ["--system-prompt", "@own.txt"];
+    let model = ["-m", "scripted:script.json"];
+    let ended = bed
+        .run(&[&model[..], &own, &["hi"]].concat())
+        .end()
+        .exits(0);
+    assert!(
+        ended.stderr.contains("is shown to the model in part"),
+        "{ended:#?}"
+    );
+    assert!(
+        ended.stderr.contains("the system prompt is too large"),
+        "{ended:#?}"
+    );
+    let show = [&["prompt", "show", "--json"], &model[..], &own].concat();
+    let shown = bed.harness(&show).end().exits(0);
+    let object: Value = serde_json::from_str(&shown.stdout).unwrap();
+    assert!(!object["cuts"].as_array().unwrap().is_empty(), "{object}");
+    // The user's own words stay.
+    assert_eq!(
+        object["text"]
+            .as_str()
+            .unwrap()
+            .matches("OWN-WORDS")
+            .count(),
+        600
+    );
+    let same = bed
+        .harness(&[&["prompt", "show", "--diff"], &model[..], &own].concat())
+        .end();
+    assert_eq!(
+        same.exits(0).stdout,
+        "--- nothing changed since the last run here\n"
+    );
 }

@@ -11,10 +11,12 @@ pub(crate) enum PlanCommand {
 impl PlanCommand {
     /// The command at the beginning of a text, and the rest of the text.
     pub(crate) fn parse(text: &str) -> Option<(Self, &str)> {
-        let rest = after_word(text, "/plan")?;
+        let (rest, line) = (after_word(text, "/plan")?, text.lines().next()?);
         let commands = [("approve", Self::Approve), ("off", Self::Off)];
         for (word, command) in commands {
-            if let Some(rest) = after_word(rest, word) {
+            // On the same line: what begins below is a task, which may have come out of a template.
+            let is_meant = line.split_whitespace().nth(1) == Some(word);
+            if let Some(rest) = after_word(rest, word).filter(|_| is_meant) {
                 return Some((command, rest));
             }
         }
