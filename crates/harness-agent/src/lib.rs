@@ -39,6 +39,7 @@ mod default_harness;
 mod error;
 mod evicted_results;
 mod extension;
+mod fence;
 mod harness;
 mod harness_builder;
 mod instruction_files;
