@@ -221,9 +221,14 @@ impl State {
         } else {
             path.parent()
         };
-        let inside = folder
+        // A path to nothing was not resolved: `..` and links in it may lead out of the project.
+        let folder = folder
             .into_iter()
             .flat_map(Path::ancestors)
+            .find_map(|folder| folder.canonicalize().ok());
+        let inside = folder
+            .iter()
+            .flat_map(|folder| folder.ancestors())
             .take_while(|folder| folder.starts_with(root) && *folder != root);
         let new: Vec<PathBuf> = inside
             .filter(|folder| !self.touched.iter().any(|known| known == folder))
