@@ -169,6 +169,8 @@ impl Middleware for WorkspaceContextMiddleware {
         let mut guard = known.lock();
         let State { files, notes, .. } = &mut *guard;
         let nested = files.as_ref().map_or(&[][..], |files| &files.nested[..]);
+        // What was told in a run that never was is told again, and at once.
+        notes.forget_lost(&messages);
         for note in nested {
             match &note.text {
                 Some(text) if !notes.has(&note.key) => notes.put(&messages, &note.key, text),

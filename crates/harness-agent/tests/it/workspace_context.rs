@@ -344,6 +344,40 @@ async fn imports_without_end_are_not_looked_at() {
     }
 }
 
+/// A run that is dropped takes its messages along, and what stood behind them.
+#[tokio::test]
+async fn what_a_dropped_run_was_told_the_next_one_is_told_again() {
+    let folder = tree(&[("sub/AGENTS.md", "SUB"), ("sub/file.txt", "text")]);
+    let read = || Reply::call("1", "read", r#"{"path":"sub/file.txt"}"#);
+    let look = || Reply::call("2", "ls", "{}");
+    let model = Arc::new(ScriptedModel::new([
+        read(),
+        look(),
+        look(),
+        Reply::text("Done."),
+    ]));
+    let agent = AgentHarness::builder()
+        .shared_model(model.clone())
+        .tools(default_tools(&Workspace::new(folder.path())))
+        .working_dir(folder.path())
+        .build()
+        .unwrap();
+    let mut session = agent.session();
+    let mut run = session.prompt("Go.");
+    let mut turns = 0;
+    while turns < 2 {
+        turns += usize::from(matches!(run.next().await, Some(Event::TurnEnd { .. })));
+    }
+    drop(run);
+    session.prompt("Go again.").outcome().await.unwrap();
+    let told: Vec<usize> = model
+        .requests()
+        .iter()
+        .map(|request| all(request).matches("SUB").count())
+        .collect();
+    assert_eq!(told, [0, 1, 1, 1]);
+}
+
 /// What a call that fails names may have `..` and links in it, which nobody resolved.
 #[tokio::test]
 async fn a_path_to_nothing_does_not_lead_to_instructions_outside_the_project() {
