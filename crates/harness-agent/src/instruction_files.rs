@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use harness_prompt::Keep;
 
+use crate::element::inside;
 use crate::fence::{closes_fence, opens_fence};
 use crate::watch::{TextFile, Watch};
 
@@ -52,26 +53,7 @@ pub(crate) fn inner(text: &str) -> String {
         "knowledge_files",
         "file",
     ];
-    // A model takes `</Instructions >` for an end as well.
-    let ends = |text: &str| {
-        let rest = text.trim_start();
-        ELEMENTS.iter().any(|name| {
-            let found = rest.get(..name.len());
-            let behind = rest.get(name.len()..).and_then(|rest| rest.chars().next());
-            found.is_some_and(|found| found.eq_ignore_ascii_case(name))
-                && behind.is_none_or(|c| !(c.is_alphanumeric() || matches!(c, '-' | '_')))
-        })
-    };
-    let mut inner = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find("</") {
-        let (before, tag) = rest.split_at(at);
-        inner.push_str(before);
-        rest = &tag[2..];
-        inner.push_str(if ends(rest) { "<\\/" } else { "</" });
-    }
-    inner.push_str(rest);
-    inner
+    inside(text, &ELEMENTS)
 }
 
 /// Looks for instruction files, each real file once.

@@ -36,6 +36,7 @@ mod context_budget;
 mod context_files;
 #[cfg(feature = "tools")]
 mod default_harness;
+mod element;
 mod error;
 mod evicted_results;
 mod extension;
