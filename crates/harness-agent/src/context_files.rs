@@ -268,7 +268,7 @@ impl Found {
         let listed = self.knowledge_folder.iter().map(|(folder, listed)| Piece {
             text: listed,
             keep: Keep::Start,
-            name: folder.display().to_string(),
+            name: marked(folder),
             bytes: listed.len() as u64,
         });
         nested
@@ -287,7 +287,7 @@ impl InstructionFile {
         Piece {
             text: &self.text,
             keep,
-            name: self.path.display().to_string(),
+            name: marked(&self.path),
             bytes: self.bytes,
         }
     }
@@ -418,7 +418,15 @@ impl<'a> Texts<'a> {
 
 /// A path as the value of an attribute.
 fn attribute(path: &Path) -> String {
-    one_line(&path.display().to_string()).replace('"', "&quot;")
+    one_line(&path.display().to_string())
+        .replace('"', "&quot;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
+/// A path for the marker of a cut, which stands inside the element.
+fn marked(path: &Path) -> String {
+    inner(&one_line(&path.display().to_string()))
 }
 
 fn one_line(text: &str) -> String {

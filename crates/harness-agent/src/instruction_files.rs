@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use harness_prompt::Keep;
 
+use crate::element::inside;
+use crate::fence::{closes_fence, opens_fence};
 use crate::watch::{TextFile, Watch};
 
 /// What an instruction file is called, in each folder: the first that is there.
@@ -12,6 +14,10 @@ const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 
 /// How deep imports may nest.
 const MAX_IMPORTS_DEPTH: usize = 5;
+
+/// How many imports of all files together are looked at: each is a file that is read, and looked at again
+/// on every turn.
+const MAX_IMPORTS: usize = 200;
 
 /// The most bytes of a file with all that it imports.
 const MAX_BYTES: usize = 512 * 1024;
@@ -47,11 +53,7 @@ pub(crate) fn inner(text: &str) -> String {
         "knowledge_files",
         "file",
     ];
-    let mut inner = text.to_owned();
-    for name in ELEMENTS {
-        inner = inner.replace(&format!("</{name}>"), &format!("<\\/{name}>"));
-    }
-    inner
+    inside(text, &ELEMENTS)
 }
 
 /// Looks for instruction files, each real file once.
@@ -59,6 +61,8 @@ pub(crate) struct InstructionSearch<'a> {
     watch: &'a mut Watch,
     warnings: &'a mut Vec<String>,
     found: HashSet<(u64, u64)>,
+    /// How many imports were looked at.
+    imports: usize,
 }
 
 impl<'a> InstructionSearch<'a> {
@@ -67,6 +71,7 @@ impl<'a> InstructionSearch<'a> {
             watch,
             warnings,
             found: HashSet::new(),
+            imports: 0,
         }
     }
 
@@ -109,9 +114,13 @@ impl<'a> InstructionSearch<'a> {
         let base = file.real.parent().unwrap_or(Path::new("/"));
         let mut fence = None;
         for line in file.text.split_inclusive('\n') {
-            fence = fence_after(fence, line);
+            match fence {
+                Some(open) if closes_fence(line, open) => fence = None,
+                Some(_) => {}
+                None => fence = opens_fence(line),
+            }
             let import = imported(line).filter(|_| fence.is_none());
-            let Some(import) = import else {
+            let Some(import) = import.filter(|_| self.may_import(path)) else {
                 text.push_str(line);
                 continue;
             };
@@ -133,6 +142,19 @@ impl<'a> InstructionSearch<'a> {
                 }
             }
         }
+    }
+
+    /// Whether one more import is looked at.
+    fn may_import(&mut self, path: &Path) -> bool {
+        if self.imports == MAX_IMPORTS {
+            self.warnings.push(format!(
+                "{}: this import and all that follow are left as they are: there are more than \
+                 {MAX_IMPORTS}",
+                path.display()
+            ));
+        }
+        self.imports = (self.imports + 1).min(MAX_IMPORTS + 1);
+        self.imports <= MAX_IMPORTS
     }
 
     fn imported_file(
@@ -171,19 +193,6 @@ fn imported(line: &str) -> Option<&str> {
     let path = line.trim_end().strip_prefix('@')?;
     let is_path = path.contains(['/', '.']) && !path.contains(char::is_whitespace);
     is_path.then_some(path)
-}
-
-/// The fence that a line leaves open: the sign that closes it.
-fn fence_after(fence: Option<&'static str>, line: &str) -> Option<&'static str> {
-    let line = line.trim_start();
-    let opened = ["```", "~~~"]
-        .into_iter()
-        .find(|sign| line.starts_with(sign));
-    match (fence, opened) {
-        (Some(open), Some(sign)) if open == sign => None,
-        (None, opened) => opened,
-        (open, _) => open,
-    }
 }
 
 /// The folders from a repository's root down to `folder`; outside a repository, `folder` alone.

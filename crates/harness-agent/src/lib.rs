@@ -36,9 +36,11 @@ mod context_budget;
 mod context_files;
 #[cfg(feature = "tools")]
 mod default_harness;
+mod element;
 mod error;
 mod evicted_results;
 mod extension;
+mod fence;
 mod harness;
 mod harness_builder;
 mod instruction_files;

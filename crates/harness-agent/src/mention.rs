@@ -1,5 +1,7 @@
 //! Where a prompt names a file: `@path`.
 
+use crate::fence::{closes_fence, opens_fence};
+
 /// A path is no longer than this.
 const MAX_BYTES: usize = 4_096;
 
@@ -89,12 +91,15 @@ impl Mention {
         found
     }
 
-    /// The mention that a text begins with, behind its `@`, and how many bytes it has.
-    fn take(text: &str) -> Option<(Self, usize)> {
+    /// The mention that a text begins with, behind its `@`, and how many bytes it has; those of a word
+    /// that is none as well, so that no word is gone through twice.
+    fn take(text: &str) -> (Option<Self>, usize) {
         if let Some(inner) = text.strip_prefix('"') {
-            let end = inner.find(['"', '\n'])?;
+            let end = inner.find(['"', '\n']).unwrap_or(inner.len());
             let (word, behind) = inner.split_at(end);
-            let behind = behind.strip_prefix('"')?;
+            let Some(behind) = behind.strip_prefix('"') else {
+                return (None, 0);
+            };
             let (lines, rest) =
                 LineRange::take(behind).map_or((None, behind), |(lines, rest)| (Some(lines), rest));
             let mention = Self {
@@ -102,9 +107,12 @@ impl Mention {
                 quoted: true,
                 lines,
             };
-            return mention
-                .is_possible()
-                .then(|| (mention, text.len() - rest.len()));
+            let taken = text.len() - rest.len();
+            let is_possible = mention.is_possible();
+            return (
+                is_possible.then_some(mention),
+                if is_possible { taken } else { 0 },
+            );
         }
         let end = text.find(char::is_whitespace).unwrap_or(text.len());
         let mention = Self {
@@ -112,7 +120,7 @@ impl Mention {
             quoted: false,
             lines: None,
         };
-        mention.is_possible().then_some((mention, end))
+        (mention.is_possible().then_some(mention), end)
     }
 
     fn is_possible(&self) -> bool {
@@ -210,13 +218,11 @@ fn find_in_prose(prose: &str, found: &mut Vec<Mention>) {
     while let Some(c) = rest.chars().next() {
         let taken = match c {
             '`' => code_span(rest),
-            '@' if before.is_none_or(opens_a_phrase) => match Mention::take(&rest[1..]) {
-                Some((mention, bytes)) => {
-                    found.push(mention);
-                    1 + bytes
-                }
-                None => 1,
-            },
+            '@' if before.is_none_or(opens_a_phrase) => {
+                let (mention, bytes) = Mention::take(&rest[1..]);
+                found.extend(mention);
+                1 + bytes
+            }
             _ => c.len_utf8(),
         };
         before = rest[..taken].chars().next_back();
@@ -242,19 +248,6 @@ fn code_span(text: &str) -> usize {
         }
     }
     opening
-}
-
-fn opens_fence(line: &str) -> Option<(char, usize)> {
-    let line = line.trim_start();
-    let sign = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
-    let length = line.chars().take_while(|c| *c == sign).count();
-    let info = &line[length..];
-    (length >= 3 && !(sign == '`' && info.contains('`'))).then_some((sign, length))
-}
-
-fn closes_fence(line: &str, (sign, length): (char, usize)) -> bool {
-    let line = line.trim();
-    line.chars().count() >= length && line.chars().all(|c| c == sign)
 }
 
 fn opens_a_phrase(c: char) -> bool {
@@ -359,7 +352,9 @@ mod tests {
     /// Neither many marks nor many backticks take more than a moment.
     #[test]
     fn a_hostile_prompt_is_read_in_one_pass() {
-        for piece in ["`a` ", "@", "`` ` ", "@\"", "@a` ", "```\n", "\n\n`"] {
+        for piece in [
+            "`a` ", "@", "(@", "@\"", "(@\"", "`` ` ", "@a` ", "```\n", "\n\n`",
+        ] {
             let text = piece.repeat(200_000 / piece.len());
             let _ = Mention::all(&text);
         }

@@ -52,6 +52,18 @@ impl Notes {
         }
     }
 
+    /// Forgets the notes whose message is gone, as that of a run that was dropped is.
+    pub(crate) fn forget_lost(&mut self, messages: &[MessageRef]) {
+        let mut next = self.placed.iter().peekable();
+        for message in messages {
+            while next.next_if(|placed| placed.anchor.same(message)).is_some() {}
+        }
+        if next.peek().is_some() {
+            self.placed
+                .retain(|placed| messages.iter().any(|message| message.same(&placed.anchor)));
+        }
+    }
+
     /// Whether there is a note under a key.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.placed.iter().any(|placed| placed.key == key)
@@ -59,29 +71,20 @@ impl Notes {
 
     /// The conversation with the notes in it. Notes whose message is gone are forgotten.
     pub(crate) fn show(&mut self, messages: Vec<MessageRef>) -> Vec<MessageRef> {
+        self.forget_lost(&messages);
         if self.placed.is_empty() {
             return messages;
         }
-        let (shown, missing) = self.merged(&messages);
-        if !missing {
-            return shown;
-        }
-        self.placed
-            .retain(|placed| messages.iter().any(|message| message.same(&placed.anchor)));
-        self.merged(&messages).0
-    }
-
-    /// Both in one pass, since both are in order; and whether a note found no place.
-    fn merged(&self, messages: &[MessageRef]) -> (Vec<MessageRef>, bool) {
+        // In one pass, since both are in order.
         let mut shown = Vec::with_capacity(messages.len() + self.placed.len());
         let mut next = self.placed.iter().peekable();
-        for message in messages {
+        for message in &messages {
             shown.push(message.clone());
             while let Some(placed) = next.next_if(|placed| placed.anchor.same(message)) {
                 shown.push(placed.note.clone());
             }
         }
-        (shown, next.peek().is_some())
+        shown
     }
 }
 

@@ -15,6 +15,9 @@ const MAX_BYTES: u64 = 256 * 1024;
 /// file systems tick slowly.
 const SETTLED: Duration = Duration::from_millis(50);
 
+/// How often a file that gives way to another one while it is read is read again.
+const TRIES: usize = 3;
+
 /// What text files may be called. A link in a project that strangers wrote can point anywhere; this
 /// keeps keys and passwords, which are called otherwise, out of what a provider is sent.
 const TEXT_NAMES: [&str; 4] = ["md", "mdc", "markdown", "txt"];
@@ -58,6 +61,14 @@ pub(crate) struct TextFile {
     pub(crate) identity: (u64, u64),
 }
 
+/// What came of reading a file.
+enum Attempt {
+    /// `None` if nothing is there.
+    Read(Option<TextFile>),
+    /// Another file took the path meanwhile.
+    Overtaken,
+}
+
 impl Watch {
     /// Whether everything is as it was.
     pub(crate) fn is_current(&self) -> bool {
@@ -78,9 +89,18 @@ impl Watch {
     /// Reads a text file, at most its first or last [`MAX_BYTES`]. `Ok(None)` if nothing is there;
     /// `Err` says why what is there cannot be used.
     pub(crate) fn read(&mut self, path: &Path, keep: Keep) -> Result<Option<TextFile>, String> {
+        for _ in 0..TRIES {
+            if let Attempt::Read(file) = self.try_to_read(path, keep)? {
+                return Ok(file);
+            }
+        }
+        Err("it changes while it is read".to_owned())
+    }
+
+    fn try_to_read(&mut self, path: &Path, keep: Keep) -> Result<Attempt, String> {
         let metadata = match self.look(path) {
             Ok(metadata) => metadata,
-            Err(error) if is_missing(&error) => return Ok(None),
+            Err(error) if is_missing(&error) => return Ok(Attempt::Read(None)),
             Err(error) => return Err(error.to_string()),
         };
         if metadata.is_dir() {
@@ -101,13 +121,20 @@ impl Watch {
                 TEXT_NAMES.join(", .")
             ));
         }
-        let text = read_text(&real, &metadata, keep)?;
-        Ok(Some(TextFile {
+        let file = File::open(&real).map_err(|error| error.to_string())?;
+        let opened = file.metadata().map_err(|error| error.to_string())?;
+        let identity = (metadata.dev(), metadata.ino());
+        // What was looked at is what is read: a link may stand there by now, to something else.
+        if (opened.dev(), opened.ino()) != identity {
+            return Ok(Attempt::Overtaken);
+        }
+        let text = read_text(file, &metadata, keep)?;
+        Ok(Attempt::Read(Some(TextFile {
             real,
             text,
             whole: Some(metadata.len()).filter(|bytes| *bytes > MAX_BYTES),
-            identity: (metadata.dev(), metadata.ino()),
-        }))
+            identity,
+        })))
     }
 
     /// The entries of a folder, sorted by name, with whether each is a folder; links are not followed
@@ -176,9 +203,8 @@ impl Stamp {
     }
 }
 
-fn read_text(path: &Path, metadata: &Metadata, keep: Keep) -> Result<String, String> {
+fn read_text(mut file: File, metadata: &Metadata, keep: Keep) -> Result<String, String> {
     let problem = |error: io::Error| error.to_string();
-    let mut file = File::open(path).map_err(problem)?;
     let skipped = match keep {
         Keep::End => metadata.len().saturating_sub(MAX_BYTES),
         Keep::Start | Keep::Whole => 0,

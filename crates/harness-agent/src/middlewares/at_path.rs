@@ -14,6 +14,7 @@ use harness_tools::{
     run_blocking,
 };
 
+use crate::element::inside;
 use crate::mention::{LineRange, Mention, Reading};
 
 /// How many different mentions of one message are looked at.
@@ -24,7 +25,7 @@ const MAX_MENTIONS: usize = 256;
 /// It looks at the messages that a run starts with, not at the history, nor at messages that are queued
 /// while it goes. The text stays as it was written; each file becomes a part behind the message's own:
 /// text in `<file path="…">`, with what `read` would show of it and its notices, a picture as a picture,
-/// a folder as what `ls` shows.
+/// a folder as what `ls` shows. An end of the element within the text is written `<\/file>`.
 ///
 /// - `@file`, `@dir/file`, `@./file`, `@../file`, `@~/file`, `@/abs`, `@"with spaces"`; `:10` or `:10-20`
 ///   behind it names lines. The `@` is at the start of a word, outside of code. Signs at the end belong
@@ -275,6 +276,8 @@ fn element(name: &str, path: &str, lines: Option<LineRange>, text: &str) -> User
     if let Some(lines) = lines {
         let _ = write!(out, " lines=\"{lines}\"");
     }
+    // A file that strangers wrote does not speak as the user.
+    let text = inside(text, &[name]);
     let end = if text.ends_with('\n') { "" } else { "\n" };
     let _ = write!(out, ">\n{text}{end}</{name}>");
     UserPart::Text(Text { text: out })

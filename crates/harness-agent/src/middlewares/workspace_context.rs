@@ -169,6 +169,8 @@ impl Middleware for WorkspaceContextMiddleware {
         let mut guard = known.lock();
         let State { files, notes, .. } = &mut *guard;
         let nested = files.as_ref().map_or(&[][..], |files| &files.nested[..]);
+        // What was told in a run that never was is told again, and at once.
+        notes.forget_lost(&messages);
         for note in nested {
             match &note.text {
                 Some(text) if !notes.has(&note.key) => notes.put(&messages, &note.key, text),
@@ -221,9 +223,14 @@ impl State {
         } else {
             path.parent()
         };
-        let inside = folder
+        // A path to nothing was not resolved: `..` and links in it may lead out of the project.
+        let folder = folder
             .into_iter()
             .flat_map(Path::ancestors)
+            .find_map(|folder| folder.canonicalize().ok());
+        let inside = folder
+            .iter()
+            .flat_map(|folder| folder.ancestors())
             .take_while(|folder| folder.starts_with(root) && *folder != root);
         let new: Vec<PathBuf> = inside
             .filter(|folder| !self.touched.iter().any(|known| known == folder))
