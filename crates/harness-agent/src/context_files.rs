@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use harness_core::MiddlewareError;
-use harness_prompt::{Keep, Section, SystemPromptValues, Templates, estimate_tokens};
+use harness_prompt::{Keep, Library, Section, SystemPromptValues, estimate_tokens};
 use serde_json::{Value, json};
 
 use crate::context_budget::{Piece, Share, share};
 use crate::instruction_files::{InstructionFile, InstructionSearch, folders_down_to, inner};
 use crate::middlewares::{WORKSPACE_SECTION, WorkspaceContextOptions};
+use crate::system_prompt::fallback_warning;
 use crate::watch::Watch;
 
 /// How many files and folders under `knowledge/` are listed.
@@ -27,7 +28,7 @@ const FILES_RANK: u8 = 110;
 /// What is looked for.
 pub(crate) struct ContextRequest<'a> {
     pub(crate) options: &'a WorkspaceContextOptions,
-    pub(crate) templates: &'a Templates,
+    pub(crate) library: &'a Library,
     /// The working folder.
     pub(crate) folder: &'a Path,
     /// Folders further down that tools touched.
@@ -110,24 +111,24 @@ impl ContextFiles {
             temporary_folder: request.options.temporary_folder.display().to_string(),
             ..SystemPromptValues::default()
         };
-        self.sections.extend(
-            request
-                .templates
-                .section(WORKSPACE_SECTION, &values.to_value())?,
-        );
+        let library = request.library;
+        let (section, error) = library.section(WORKSPACE_SECTION, &values.to_value())?;
+        self.sections.extend(section);
+        self.warnings.extend(error.iter().map(fallback_warning));
         let budget = request.options.tokens;
         let mut pieces = found.pieces();
         loop {
             // What the templates say around the texts counts as well.
             let empty: Vec<Share> = pieces.iter().map(|_| Share::empty()).collect();
-            let frame = Texts::new(found, &empty).write(request.templates)?;
+            let frame = Texts::new(found, &empty).write(library, &mut Vec::new())?;
             let frame: usize = frame.iter().map(Written::tokens).sum();
             if frame <= budget || pieces.is_empty() {
                 let shares = share(&pieces, budget.saturating_sub(frame), budget);
                 for share in &shares {
                     self.warnings.extend(share.warning.clone());
                 }
-                for written in Texts::new(found, &shares).write(request.templates)? {
+                let written = Texts::new(found, &shares).write(library, &mut self.warnings)?;
+                for written in written {
                     match written {
                         Written::Section(section) => self.sections.push(section),
                         Written::Nested(nested) => self.nested.push(nested),
@@ -334,7 +335,8 @@ impl<'a> Texts<'a> {
         let mut shares = shares.iter();
         let mut next = |file: &InstructionFile| {
             let text = &shares.next()?.text;
-            Some(json!({ "path": attribute(&file.path), "text": text }))
+            // Not even the marker had room. The warning says so.
+            (!text.is_empty()).then(|| json!({ "path": attribute(&file.path), "text": text }))
         };
         let mut nested: Vec<_> = found
             .nested
@@ -356,12 +358,15 @@ impl<'a> Texts<'a> {
         if let Some((folder, _)) = &found.knowledge_folder
             && let Some(share) = shares.next()
         {
-            knowledge["folder"] = attribute(folder).into();
-            knowledge["files"] = share.text.as_str().into();
+            if !share.text.is_empty() {
+                knowledge["folder"] = attribute(folder).into();
+                knowledge["files"] = share.text.as_str().into();
+            }
         }
         let mut next = |file: &InstructionFile| {
             let text = &shares.next()?.text;
-            Some(json!({ "path": attribute(&file.path), "text": text }))
+            // Not even the marker had room. The warning says so.
+            (!text.is_empty()).then(|| json!({ "path": attribute(&file.path), "text": text }))
         };
         let files = found.files.iter().filter_map(&mut next).collect();
         Self {
@@ -376,10 +381,19 @@ impl<'a> Texts<'a> {
         }
     }
 
-    fn write(self, templates: &Templates) -> Result<Vec<Written>, harness_prompt::Error> {
+    fn write(
+        self,
+        library: &Library,
+        warnings: &mut Vec<String>,
+    ) -> Result<Vec<Written>, harness_prompt::Error> {
+        let mut render = |name: &str, values: &Value| {
+            let (section, error) = library.section(name, values)?;
+            warnings.extend(error.iter().map(fallback_warning));
+            Ok::<_, harness_prompt::Error>(section)
+        };
         let mut written = Vec::new();
         let mut section = |name: &str, values: &Value, rank: u8, keep: Keep| {
-            let section = templates.section(name, values)?;
+            let section = render(name, values)?;
             let section = section.map(|section| section.with_rank(rank).with_keep(keep));
             written.extend(section.map(Written::Section));
             Ok::<(), harness_prompt::Error>(())
@@ -402,7 +416,7 @@ impl<'a> Texts<'a> {
             let text = match values {
                 Some(mut values) => {
                     values["folder"] = one_line(&folder.display().to_string()).into();
-                    let section = templates.section("nested-instructions", &values)?;
+                    let section = render("nested-instructions", &values)?;
                     section.map(|section| section.text)
                 }
                 None => None,

@@ -107,7 +107,7 @@ impl WorkspaceContextMiddleware {
     ) -> Result<&'s ContextFiles, MiddlewareError> {
         let request = ContextRequest {
             options: &self.options,
-            templates: self.library.templates(),
+            library: &self.library,
             folder,
             touched: &state.touched,
         };

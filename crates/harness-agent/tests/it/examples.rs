@@ -65,7 +65,7 @@ fn every_hook() {
 #[test]
 fn own_section() {
     let printed = output("own_section");
-    assert!(printed.contains("role (by template:system-prompt/role): You are a proofreader."));
+    assert!(printed.contains("role (by user template:system-prompt/role): You are a proofreader."));
     assert!(printed.contains("workspace (by short-workspace): You work in /srv/texts."));
     assert!(!printed.contains("Platform"), "{printed}");
 }
