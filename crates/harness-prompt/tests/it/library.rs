@@ -179,3 +179,30 @@ fn a_replacement_that_nests_too_deep_is_left_out() {
     assert!(matches!(refused, Err(Error::Limit { .. })), "{refused:?}");
     assert_eq!(library.templates().render("t59", &()).unwrap(), "end");
 }
+
+#[test]
+fn a_section_that_cannot_be_rendered_gives_way_to_the_built_in_one() {
+    let mut library = Library::new();
+    let values = SystemPromptValues::default();
+    let (usual, errors) = library.system_prompt(&values).unwrap();
+    assert_eq!(errors, []);
+    let broken = "{{#each search}}x{{/each}}";
+    let parameters = library
+        .templates()
+        .get("system-prompt/role")
+        .unwrap()
+        .parameters()
+        .to_vec();
+    let template = Template::new("system-prompt/role", broken, parameters).unwrap();
+    library
+        .add_template(Layer::Project, template, None)
+        .unwrap();
+    let (sections, errors) = library.system_prompt(&values).unwrap();
+    assert_eq!(sections, usual);
+    assert_eq!(errors.len(), 1);
+    assert!(
+        errors[0].to_string().contains("`search` has to be a list"),
+        "{}",
+        errors[0]
+    );
+}
