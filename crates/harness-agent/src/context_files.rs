@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use harness_core::MiddlewareError;
-use harness_prompt::{Keep, Library, Section, SystemPromptValues, estimate_tokens};
+use harness_prompt::{Keep, Library, Section, SystemPromptValues, estimate_tokens, one_line};
 use serde_json::{Value, json};
 
 use crate::context_budget::{Piece, Share, share};
@@ -441,16 +441,4 @@ fn attribute(path: &Path) -> String {
 /// A path for the marker of a cut, which stands inside the element.
 fn marked(path: &Path) -> String {
     inner(&one_line(&path.display().to_string()))
-}
-
-fn one_line(text: &str) -> String {
-    let mut line = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_control() {
-            line.extend(c.escape_default());
-        } else {
-            line.push(c);
-        }
-    }
-    line
 }

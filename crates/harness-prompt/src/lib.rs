@@ -106,6 +106,7 @@ mod library;
 mod limits;
 #[cfg(feature = "templates")]
 mod nesting;
+mod one_line;
 #[cfg(feature = "templates")]
 mod parameter;
 #[cfg(feature = "templates")]
@@ -148,6 +149,7 @@ pub use limits::{
     Limits, MAX_ARGUMENTS, MAX_DEPTH, MAX_INCLUDES, MAX_NESTING, MAX_PARAMETERS, MAX_PARSE_STEPS,
     MAX_SOURCE_BYTES,
 };
+pub use one_line::one_line;
 #[cfg(feature = "templates")]
 pub use parameter::{Parameter, ParameterKind};
 pub use prompt_diff::{PromptDiff, SectionChange, SectionDiff};
