@@ -1,5 +1,6 @@
 //! Fitting a system prompt into a number of tokens.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::cut::cut;
@@ -127,16 +128,22 @@ impl Fitted {
         if marked.weight() <= max {
             self.prompt = marked;
         }
-        // There may be room now for what gave way last.
+        // There may be room now for what gave way last. The weight is kept along: to weigh all of a long
+        // prompt for each of many sections takes too long.
+        let mut weighs = self.prompt.weight();
+        let mut back = HashSet::new();
         for name in left_out.iter().rev() {
             let Some(section) = whole.section(name) else {
                 continue;
             };
-            if self.prompt.weight() + weight(section.sent()) + BETWEEN.len() <= max {
+            let own = weight(section.sent());
+            if weighs + own + BETWEEN.len() <= max {
                 self.set_text(name, section.text.clone());
-                self.cuts.retain(|cut| cut.section != *name);
+                weighs += own + if weighs == 0 { 0 } else { BETWEEN.len() };
+                back.insert(name.as_str());
             }
         }
+        self.cuts.retain(|cut| !back.contains(cut.section.as_str()));
     }
 
     fn set_text(&mut self, name: &str, text: Arc<str>) {

@@ -8,6 +8,7 @@ mod at_path;
 mod examples;
 mod extension;
 mod full_agent;
+mod instruction_files;
 mod plan_calls;
 mod plan_files;
 mod plan_mode;

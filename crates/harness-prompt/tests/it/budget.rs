@@ -72,3 +72,30 @@ fn fitting_a_fitted_prompt_changes_nothing() {
         assert_eq!(prompt().fit(tokens).prompt, fitted, "{tokens}");
     }
 }
+
+/// Of many small sections as many come back as there is room for, and the
+/// prompt is not weighed as a whole for each of them.
+#[test]
+fn many_small_sections_fill_the_room_that_there_is() {
+    let section = |number: usize| Section::new(format!("s{number}"), "four", "x");
+    let all = (0..1_000).map(section);
+    let prompt = all.fold(SystemPrompt::default(), SystemPrompt::with);
+    let expected = [
+        (1, 0),
+        (2, 1),
+        (3, 2),
+        (20, 7),
+        (1_000, 660),
+        (1_499, 999),
+        (1_500, 1_000),
+    ];
+    for (tokens, shown) in expected {
+        let fitted = prompt.fit(tokens);
+        assert!(fitted.prompt.tokens() <= tokens);
+        let sections = fitted.prompt.sections().iter();
+        let whole = sections.filter(|section| &*section.text == "four");
+        assert_eq!(whole.count(), shown, "{tokens}");
+        let left_out = fitted.cuts.iter().filter(|cut| cut.kept == 0).count();
+        assert_eq!(left_out, 1_000 - shown, "{tokens}");
+    }
+}
