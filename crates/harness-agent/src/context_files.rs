@@ -357,11 +357,10 @@ impl<'a> Texts<'a> {
         let mut knowledge = knowledge.unwrap_or_else(|| json!({}));
         if let Some((folder, _)) = &found.knowledge_folder
             && let Some(share) = shares.next()
+            && !share.text.is_empty()
         {
-            if !share.text.is_empty() {
-                knowledge["folder"] = attribute(folder).into();
-                knowledge["files"] = share.text.as_str().into();
-            }
+            knowledge["folder"] = attribute(folder).into();
+            knowledge["files"] = share.text.as_str().into();
         }
         let mut next = |file: &InstructionFile| {
             let text = &shares.next()?.text;

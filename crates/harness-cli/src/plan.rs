@@ -61,6 +61,10 @@ impl Plan {
     /// Carries out the command that a task begins with, `/plan …`, or that `--plan` stands for.
     pub(crate) fn obey(&self, setup: &Setup, task: &str, asked: bool) -> Result<Task, Failure> {
         let failed = |error: harness_agent::Error| Failure::failed(error.to_string());
+        // The model may enter by itself.
+        if setup.settings.plan_mode.as_ref().is_some_and(|on| on.value) {
+            make_private(setup);
+        }
         let command = parse_invocation(task).filter(|(name, _)| *name == "plan");
         let rest = match command {
             Some((_, rest)) => rest,

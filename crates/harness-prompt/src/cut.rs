@@ -6,6 +6,9 @@ use crate::tokens::{WEIGHT_OF_A_TOKEN, prefix_within, suffix_within, weight};
 /// How deep elements are followed.
 const MAX_OPEN: usize = 16;
 
+/// The most bytes of a tag.
+const MAX_TAG: usize = 2_000;
+
 /// How often a cut is tried again with less, because closing what it left open took too much.
 const TRIES: usize = 4;
 
@@ -88,9 +91,9 @@ fn start(text: &str, room: usize, marker: &impl Fn(usize, usize) -> String) -> C
     let kept = match text[..end].rfind('\n') {
         // A line that is most of what there is room for is cut rather than left out.
         Some(line) if line >= end / 2 => &text[..line],
-        _ => before_open_tag(&text[..end]),
+        _ => &text[..end],
     };
-    let kept = kept.trim_end();
+    let kept = before_open_tag(kept, &text[kept.len()..]).trim_end();
     let mut cut = kept.to_owned();
     for open in open_at_end(kept, text).iter().rev() {
         cut.push('\n');
@@ -122,8 +125,9 @@ fn end(text: &str, room: usize, marker: &impl Fn(usize, usize) -> String) -> Cut
     let kept = match tail.find('\n') {
         _ if from == 0 || text[..from].ends_with('\n') => tail,
         Some(line) if line <= tail.len() / 2 => &tail[line + 1..],
-        _ => behind_open_tag(&text[..from], tail),
+        _ => tail,
     };
+    let kept = behind_open_tag(&text[..text.len() - kept.len()], kept);
     let kept = kept.trim_start_matches(['\n', '\r']);
     let mut cut = marker(kept.len(), text.len());
     for open in &open_at_end(&text[..text.len() - kept.len()], text) {
@@ -163,7 +167,10 @@ enum Open<'t> {
 fn open_at_end<'t>(kept: &'t str, text: &'t str) -> Vec<Open<'t>> {
     let rest = &text[kept.len()..];
     let mut open: Vec<Open<'t>> = Vec::new();
+    let mut end = 0;
     for line in kept.split('\n') {
+        let start = end;
+        end += line.len() + 1;
         if let Some(Open::Fence { sign, length, .. }) = open.last() {
             if closes_fence(line, *sign, *length) {
                 open.pop();
@@ -174,7 +181,7 @@ fn open_at_end<'t>(kept: &'t str, text: &'t str) -> Vec<Open<'t>> {
             open.push(Open::Fence { sign, length, line });
             continue;
         }
-        for tag in tags(line) {
+        for tag in tags(kept, start, line.len()) {
             if let Some(name) = tag.strip_prefix("</") {
                 let name = name_of(name);
                 let place = open.iter().rposition(
@@ -213,20 +220,21 @@ fn closes_fence(line: &str, sign: char, length: usize) -> bool {
     line.len() - inner.len() <= 3 && run >= length && inner[run..].trim().is_empty()
 }
 
-/// The tags in a line: `<name …>`, `</name>`, `<name …/>`.
-fn tags(line: &str) -> impl Iterator<Item = &str> {
-    let mut rest = line;
+/// The tags that begin in a line of `text`: `<name …>`, `</name>`, `<name …/>`. They may end below it.
+fn tags(text: &str, start: usize, length: usize) -> impl Iterator<Item = &str> {
+    let mut at = start;
     std::iter::from_fn(move || {
         loop {
-            let start = rest.find('<')?;
-            let tag = &rest[start..];
-            rest = &tag[1..];
+            let line = &text[at..start + length];
+            let tag = &text[at + line.find('<')?..];
+            at = text.len() - tag.len() + 1;
             if !begins_tag(tag) {
                 continue;
             }
-            let end = tag.find('>')?;
-            rest = &tag[end + 1..];
-            return Some(&tag[..=end]);
+            if let Some(end) = ends_tag(&tag[1..]) {
+                at = (at + end + 1).min(start + length);
+                return Some(&tag[..end + 2]);
+            }
         }
     })
 }
@@ -253,27 +261,37 @@ fn closes_element(text: &str, name: &str) -> bool {
     false
 }
 
-/// Takes away the beginning of a tag that has no end.
-fn before_open_tag(kept: &str) -> &str {
-    let line = kept.rfind('\n').map_or(0, |at| at + 1);
-    match kept[line..].rfind('<') {
-        Some(at) if !kept[line + at..].contains('>') && may_begin_tag(&kept[line + at..]) => {
-            &kept[..line + at]
-        }
-        _ => kept,
+/// Takes away the beginning of a tag that has no end. `rest` is what follows.
+fn before_open_tag<'t>(kept: &'t str, rest: &str) -> &'t str {
+    let from = kept.floor_char_boundary(kept.len().saturating_sub(MAX_TAG));
+    let Some(at) = kept[from..].rfind('<').map(|at| from + at) else {
+        return kept;
+    };
+    let tag = &kept[at..];
+    if tag.contains('>') || !may_begin_tag(tag) {
+        return kept;
+    }
+    // Over a line break it is one only if it ends as one.
+    let is_tag = !tag.contains('\n') && !kept.ends_with('\n') && !rest.starts_with('\n')
+        || ends_tag(rest).is_some();
+    if is_tag { &kept[..at] } else { kept }
+}
+
+/// The same from behind: takes away the end of a tag that begins in `before`.
+fn behind_open_tag<'t>(before: &str, tail: &'t str) -> &'t str {
+    if before_open_tag(before, tail).len() == before.len() {
+        return tail;
+    }
+    match ends_tag(tail) {
+        Some(at) => &tail[at + 1..],
+        None => tail,
     }
 }
 
-/// The same from behind: takes away the end of a tag that begins before.
-fn behind_open_tag<'t>(before: &str, tail: &'t str) -> &'t str {
-    let line = before.rfind('\n').map_or(0, |at| at + 1);
-    let open = before[line..].rfind('<').is_some_and(|at| {
-        !before[line + at..].contains('>') && may_begin_tag(&before[line + at..])
-    });
-    match tail.find(['>', '\n']) {
-        Some(at) if open && tail[at..].starts_with('>') => &tail[at + 1..],
-        _ => tail,
-    }
+/// Where a tag that is open at the beginning of a text ends.
+fn ends_tag(text: &str) -> Option<usize> {
+    let at = text.find(['<', '>'])?;
+    (at < MAX_TAG && text[at..].starts_with('>')).then_some(at)
 }
 
 fn may_begin_tag(text: &str) -> bool {

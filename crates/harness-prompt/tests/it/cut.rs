@@ -77,6 +77,23 @@ fn a_tag_is_never_split_and_an_open_element_is_closed() {
 }
 
 #[test]
+fn a_tag_over_several_lines_is_one_tag() {
+    let text = "one two three four\n<note\n  path=\"a.md\"\n  lines=\"1\">\nwithin\n</note>\nend of it all";
+    check(text, 9, Keep::Start, "one two three four\n[18/80]");
+    let text = "x\n".repeat(40) + text;
+    let cut = cut_to_tokens(&text, 21, Keep::End, marker).unwrap();
+    let tail = "\n<note\n  path=\"a.md\"\n  lines=\"1\">\nwithin\n</note>\nend of it all";
+    assert!(cut.text.ends_with(tail), "{}", cut.text);
+    let no_tag = "if a <b\nthen c is what it was before\nand so on and on";
+    check(
+        no_tag,
+        12,
+        Keep::Start,
+        "if a <b\nthen c is what it was before\n[36/53]",
+    );
+}
+
+#[test]
 fn a_fence_is_never_split() {
     let text = "intro\n```rust\nfn a() {}\nfn b() {}\nfn c() {}\n```\noutro outro outro\n";
     check(
@@ -108,6 +125,7 @@ fn piece() -> impl Strategy<Value = String> {
         "[a-z]{1,5}".prop_map(|lang| format!("```{lang}\nlet a = 1;\nlet b = 2;\n```")),
         "[a-z]{1,5}".prop_map(|name| format!("<{name} at=\"x\">\nwithin\n</{name}>")),
         "[a-z]{1,5}".prop_map(|name| format!("a <{name}>b</{name}> c")),
+        "[a-z]{1,5}".prop_map(|name| format!("<{name}\n  at=\"x\"\n>\nwithin\n</{name}>")),
     ]
 }
 
