@@ -12,7 +12,7 @@ use crate::extension::build_hook;
 use crate::harness::LoopContext;
 use crate::harness_builder::{Eviction, Parts};
 #[cfg(feature = "tools")]
-use crate::middlewares::{AtPathMiddleware, PlanModeMiddleware};
+use crate::middlewares::AtPathMiddleware;
 use crate::middlewares::{
     EvictionOptions, SkillsMiddleware, SlashCommandsMiddleware, TaskListMiddleware,
     ToolResultEvictionMiddleware, WorkspaceContextMiddleware,
@@ -22,6 +22,10 @@ use crate::tool_decision::{ToolChoice, ToolDecision};
 
 /// The tool without which a list of tasks is no use.
 const TODO_WRITE: &str = "todo_write";
+
+/// The tools of plan mode.
+#[cfg(feature = "tools")]
+const PLAN_TOOLS: [&str; 3] = ["plan_enter", "plan_write", "plan_exit"];
 
 /// A configuration, and the reasons for it.
 #[derive(Debug)]
@@ -159,19 +163,23 @@ fn tools(parts: &Parts, context: &LoopContext) -> Result<ToolChoice, Error> {
     let any = names.is_none_or(|names| !names.is_empty());
     let off = |is_on: bool| (!is_on).then_some("it is not switched on");
     let none = (!any).then_some("no tools were asked for");
-    let tasks = TaskListMiddleware::new().tools();
+    // Making a tool costs a schema, so what is off is told by name.
     match off(parts.task_list).or(none) {
-        None => choice.add(&tasks, "task-list", "the task list is on", withheld),
-        Some(why) => choice.leave_out(&tasks, "task-list", why),
+        None => {
+            let tools = TaskListMiddleware::new().tools();
+            choice.add(&tools, "task-list", "the task list is on", withheld);
+        }
+        Some(why) => choice.leave_out(&[TODO_WRITE], "task-list", why),
     }
     #[cfg(feature = "tools")]
-    {
-        let usual = PlanModeMiddleware::new();
-        let tools = parts.plan_mode.as_ref().unwrap_or(&usual).tools();
-        let why = "plan mode is there; while it is on, only calls that change nothing run";
-        match off(parts.plan_mode.is_some()).or(none) {
-            None => choice.add(&tools, "plan-mode", why, withheld),
-            Some(why) => choice.leave_out(&tools, "plan-mode", why),
+    match (&parts.plan_mode, none) {
+        (Some(plan_mode), None) => {
+            let why = "plan mode is there; while it is on, only calls that change nothing run";
+            choice.add(&plan_mode.tools(), "plan-mode", why, withheld);
+        }
+        (_, none) => {
+            let why = off(parts.plan_mode.is_some()).or(none).unwrap_or_default();
+            choice.leave_out(&PLAN_TOOLS, "plan-mode", why);
         }
     }
     if let Some(names) = names {
@@ -261,7 +269,10 @@ fn middlewares(
         }
         Eviction::Given(options) => Some(options.clone()),
     };
-    if let Some(options) = options {
+    if let Some(mut options) = options {
+        if let (None, Some(context)) = (&options.folder, &parts.workspace_context) {
+            options.folder = Some(context.temporary_folder.clone());
+        }
         let eviction = ToolResultEvictionMiddleware::new(options);
         #[cfg(feature = "tools")]
         let eviction = match &parts.workspace {

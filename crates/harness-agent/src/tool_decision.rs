@@ -62,9 +62,9 @@ impl ToolChoice {
     }
 
     /// Tells of tools that are not even looked at, and why.
-    pub(crate) fn leave_out(&mut self, tools: &[ToolRef], from: &str, why: &str) {
-        for tool in tools {
-            self.decide(&tool.spec().name, false, from, why);
+    pub(crate) fn leave_out(&mut self, names: &[&str], from: &str, why: &str) {
+        for name in names {
+            self.decide(name, false, from, why);
         }
     }
 

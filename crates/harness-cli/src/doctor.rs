@@ -276,7 +276,7 @@ fn report_tools(report: &mut Report, setup: &Setup, arguments: &DoctorArguments)
 
 async fn report_prompts(report: &mut Report, setup: &Setup, arguments: &DoctorArguments) {
     report.heading("prompts");
-    let prompts = setup.prompts();
+    let prompts = &setup.prompts;
     if let Some(config) = setup.environment.config_folder() {
         report.line("yours", &config.join("prompts").display().to_string());
     }

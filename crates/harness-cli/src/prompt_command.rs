@@ -213,7 +213,7 @@ impl Report {
 /// The library of the folder that is worked in, with its problems told.
 fn library(agent: &AgentArguments) -> Result<PromptLibrary, Failure> {
     let setup = Setup::read(&ModelArguments::default(), agent)?;
-    let read = setup.prompts();
+    let read = setup.prompts;
     for problem in &read.problems {
         stderr::note(problem);
     }

@@ -167,7 +167,7 @@ fn task(
     };
     if let Some((name, _)) = parse_invocation(&text)
         && plan.is_some()
-        && setup.prompts().library.command(name).is_none()
+        && setup.prompts.library.command(name).is_none()
     {
         stderr::note(&format!(
             "there is no command /{name}, so the task is sent as it is; `harness prompt list` shows the \
@@ -192,7 +192,7 @@ fn keep(prompt: Option<&SystemPrompt>, setup: &Setup) {
 
 /// Tells which configuration files were passed over.
 fn note_untrusted(setup: &Setup) {
-    if let Some(folder) = setup.prompts().untrusted {
+    if let Some(folder) = &setup.prompts.untrusted {
         stderr::note(&format!(
             "{} is not read: list its project under trusted_projects in your own configuration to trust it",
             folder.display()

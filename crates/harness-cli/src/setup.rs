@@ -24,6 +24,8 @@ pub(crate) struct Setup {
     pub(crate) environment: Environment,
     pub(crate) folder: PathBuf,
     pub(crate) settings: Settings,
+    /// The prompts that there are.
+    pub(crate) prompts: PromptLibrary,
 }
 
 impl Setup {
@@ -32,10 +34,12 @@ impl Setup {
         let environment = Environment::read();
         let folder = working_folder(agent.cwd.as_deref())?;
         let settings = Settings::load(&environment, &folder, model, agent)?;
+        let prompts = PromptLibrary::read(&environment, &settings, &folder);
         Ok(Self {
             environment,
             folder,
             settings,
+            prompts,
         })
     }
 
@@ -61,11 +65,6 @@ impl Setup {
             Some(home) => workspace.with_home(home),
             None => workspace,
         }
-    }
-
-    /// The prompts that there are.
-    pub(crate) fn prompts(&self) -> PromptLibrary {
-        PromptLibrary::read(&self.environment, &self.settings, &self.folder)
     }
 
     /// What the model is told of its workspace.
@@ -115,11 +114,10 @@ impl Setup {
             let plan = Plan::of(self, &Caller::default());
             options.plan_mode = plan.middleware(is_on(&self.settings.plan_mode));
         }
-        let prompts = self.prompts();
-        for problem in &prompts.problems {
+        for problem in &self.prompts.problems {
             stderr::note(problem);
         }
-        options.library = prompts.library;
+        options.library = self.prompts.library.clone();
         if let Some(text) = &arguments.system_prompt {
             options.system_prompt = match text_or_file(text, &self.environment)? {
                 text if text.trim().is_empty() => SystemPromptSource::Empty,

@@ -5,6 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::FutureExt;
+use harness_prompt::{Fitted, SystemPrompt};
 
 use crate::arguments;
 use crate::batch::panic_text;
@@ -20,7 +21,6 @@ use crate::next::Chains;
 use crate::queue::QueueMode;
 use crate::retry::RetryPolicy;
 use crate::tool::{Execution, ToolRef, ToolSpecs};
-use harness_prompt::{Fitted, SystemPrompt};
 
 /// The configuration of runs. Made once by [`LoopConfig::builder`], shared by any number of runs at a
 /// time, cheap to clone.

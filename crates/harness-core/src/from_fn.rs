@@ -18,6 +18,7 @@
 
 use async_trait::async_trait;
 use futures::future::BoxFuture;
+use harness_prompt::SystemPrompt;
 
 use crate::context::RunContext;
 use crate::error::MiddlewareError;
@@ -29,7 +30,6 @@ use crate::middleware::{
 use crate::model::{ModelRequest, ModelResult};
 use crate::next::{NextActing, NextAgent, NextModel, NextReasoning, NextTool};
 use crate::outcome::{RunOutcome, ToolOutcome};
-use harness_prompt::SystemPrompt;
 
 /// A middleware of one hook, made of a function. See the functions of this module.
 pub struct FromFn<K: Kind> {

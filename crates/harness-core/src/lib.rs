@@ -77,7 +77,6 @@ pub use async_trait::async_trait;
 pub use clock::{Clock, Entropy, SystemClock, SystemEntropy};
 pub use config::{LoopConfig, LoopConfigBuilder};
 pub use context::{Attributes, Caller, RunContext, ToolContext};
-
 pub use error::{Error, JournalError, MiddlewareError, ModelError, RunError};
 pub use event::{Delta, Event, MessageSource, PromptReport, RunEnd, RunEndError};
 pub use handle::{RunControl, RunHandle};

@@ -22,6 +22,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use harness_prompt::SystemPrompt;
 
 use crate::context::{RunContext, ToolContext};
 use crate::error::MiddlewareError;
@@ -32,7 +33,6 @@ use crate::next::{NextActing, NextAgent, NextModel, NextReasoning, NextTool};
 use crate::outcome::{RunOutcome, ToolOutcome};
 use crate::tool::{ToolRef, ToolSpec};
 use crate::tool_effect::ToolEffects;
-use harness_prompt::SystemPrompt;
 
 bitflags::bitflags! {
     /// Which hooks a middleware implements.

@@ -157,25 +157,14 @@ impl Middleware for ToolResultEvictionMiddleware {
         cx: &RunContext,
         mut messages: Vec<MessageRef>,
     ) -> Result<Vec<MessageRef>, MiddlewareError> {
-        let known = cx.attributes().get::<Evictions>();
-        if let Some(known) = &known {
-            known.show(&mut messages);
-        }
-        // A token is two bytes at least, so that most turns are decided without looking at each text.
-        let bytes: usize = messages.iter().map(|one| one.approximate_bytes()).sum();
-        if bytes as u64 / 2 <= self.options.threshold_tokens {
-            if let Some(known) = &known {
-                known.fell_to(bytes as u64 / 2, &self.options);
-            }
+        let evictions = cx.attributes().get_or_insert_with(Evictions::default);
+        evictions.show(&mut messages);
+        let estimate = evictions.estimate(&messages);
+        if !evictions.is_due(estimate, &self.options) {
             return Ok(messages);
         }
-        let evictions = known.unwrap_or_else(|| {
-            let attributes = cx.attributes();
-            attributes.get_or_insert_with(Evictions::default)
-        });
-        let estimate = messages.iter().map(|one| tokens(one)).sum();
         let candidates = self.candidates(&messages);
-        if !evictions.is_due(estimate, &self.options) || candidates.is_empty() {
+        if candidates.is_empty() {
             return Ok(messages);
         }
         let step = Step {
@@ -220,6 +209,8 @@ impl ToolResultEvictionMiddleware {
 #[derive(Debug, Default)]
 struct Evictions {
     shown: Mutex<EvictedResults>,
+    /// The tokens of each message, as far as they were counted.
+    counted: Mutex<Vec<(MessageRef, u64)>>,
     /// The estimate above which the next step is taken, if that is more than the threshold: a step that
     /// could not go down far enough is not followed by one on each turn.
     next_step: Mutex<u64>,
@@ -240,6 +231,21 @@ impl Evictions {
                 *message = shown;
             }
         }
+    }
+
+    /// The tokens of a conversation. Each message is looked at once, so that a long conversation costs no
+    /// more on each turn than a short one.
+    fn estimate(&self, messages: &[MessageRef]) -> u64 {
+        let mut counted = lock(&self.counted);
+        let known = counted
+            .iter()
+            .zip(messages)
+            .take_while(|((known, _), message)| known.same(message));
+        let known = known.count();
+        counted.truncate(known);
+        let new = messages.iter().skip(known);
+        counted.extend(new.map(|message| (message.clone(), tokens(message))));
+        counted.iter().map(|(_, tokens)| tokens).sum()
     }
 
     /// The estimate is at most this: it may have been compacted since the last step.
@@ -337,7 +343,7 @@ impl Step {
                     .options
                     .folder
                     .clone()
-                    .unwrap_or_else(std::env::temp_dir);
+                    .unwrap_or_else(|| PathBuf::from("/tmp"));
                 none.insert(ResultFolder::create(&parent)?)
             }
         };

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use futures::future::BoxFuture;
+use harness_prompt::SystemPrompt;
 
 use crate::context::{Caller, RunContext};
 use crate::message::{AssistantMessage, AssistantPart, Message, StopReason, Text};
@@ -16,7 +17,6 @@ use crate::next::{
 use crate::outcome::{RunOutcome, RunStatus, ToolOutcome};
 use crate::test_support::ScriptedModel;
 use crate::usage::Usage;
-use harness_prompt::SystemPrompt;
 
 /// An innermost layer that counts how often it is reached and answers with something recognisable.
 #[derive(Default)]

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use harness_prompt::SystemPrompt;
 
 use crate::context::RunContext;
 use crate::error::MiddlewareError;
@@ -12,7 +13,6 @@ use crate::middleware::{ActiveCall, Middleware, RunInput, TurnDecision, TurnRepo
 use crate::model::{ModelRequest, ModelResult};
 use crate::next::{NextActing, NextAgent, NextModel, NextReasoning, NextTool};
 use crate::outcome::{RunOutcome, ToolOutcome};
-use harness_prompt::SystemPrompt;
 
 /// Notes each hook that runs as `name:hook`, and for onions `name:hook>` before and `name:hook<` after.
 ///
