@@ -92,7 +92,9 @@ fn a_project_that_nobody_trusts_has_no_templates_and_no_commands() {
         "TEMPLATE-OF-THE-PROJECT",
     );
     bed.write(".harness/prompts/review.md", "COMMAND-OF-THE-PROJECT $1");
-    let text = system(&bed, &[]);
+    let (body, told) = asked(&bed, &["hi"]);
+    assert!(told.contains("trusted_projects"), "{told}");
+    let text = Wire::Chat.system(&body);
     assert!(!text.contains("TEMPLATE-OF-THE-PROJECT"), "{text}");
     let (body, _) = asked(&bed, &["/review it"]);
     assert_eq!(last_message(&body), "/review it");
