@@ -12,20 +12,13 @@ use crate::extension::build_hook;
 use crate::harness::LoopContext;
 use crate::harness_builder::{Eviction, Parts};
 #[cfg(feature = "tools")]
-use crate::middlewares::AtPathMiddleware;
+use crate::middlewares::{AtPathMiddleware, PLAN_TOOLS};
 use crate::middlewares::{
-    EvictionOptions, SkillsMiddleware, SlashCommandsMiddleware, TaskListMiddleware,
+    EvictionOptions, SkillsMiddleware, SlashCommandsMiddleware, TODO_WRITE, TaskListMiddleware,
     ToolResultEvictionMiddleware, WorkspaceContextMiddleware,
 };
 use crate::skill::SkillSummary;
 use crate::tool_decision::{ToolChoice, ToolDecision};
-
-/// The tool without which a list of tasks is no use.
-const TODO_WRITE: &str = "todo_write";
-
-/// The tools of plan mode.
-#[cfg(feature = "tools")]
-const PLAN_TOOLS: [&str; 3] = ["plan_enter", "plan_write", "plan_exit"];
 
 /// A configuration, and the reasons for it.
 #[derive(Debug)]
@@ -63,8 +56,6 @@ pub struct LoopDraft {
     pub system_prompt: SystemPrompt,
     /// The tools on offer.
     pub tools: Vec<ToolRef>,
-    /// The skills that the model is told of.
-    pub skills: Vec<SkillSummary>,
     /// The middlewares, in the order of registration: the user's, then the built-in ones.
     pub middlewares: Vec<Arc<dyn Middleware>>,
     /// How much the model should think.
@@ -111,7 +102,6 @@ pub(crate) fn assemble(
         model: Arc::clone(asked),
         system_prompt: prompt,
         tools: choice.tools.clone(),
-        skills,
         middlewares,
         thinking: context.thinking.unwrap_or(parts.thinking),
         execution: parts.execution,

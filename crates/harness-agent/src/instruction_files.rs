@@ -3,10 +3,9 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use harness_prompt::Keep;
+use harness_prompt::{Fence, Keep};
 
 use crate::element::inside;
-use crate::fence::{closes_fence, opens_fence};
 use crate::watch::{TextFile, Watch};
 
 /// What an instruction file is called, in each folder: the first that is there.
@@ -115,9 +114,9 @@ impl<'a> InstructionSearch<'a> {
         let mut fence = None;
         for line in file.text.split_inclusive('\n') {
             match fence {
-                Some(open) if closes_fence(line, open) => fence = None,
+                Some(open) if Fence::is_closed_by(open, line) => fence = None,
                 Some(_) => {}
-                None => fence = opens_fence(line),
+                None => fence = Fence::opened_by(line),
             }
             let import = imported(line).filter(|_| fence.is_none());
             let Some(import) = import.filter(|_| self.may_import(path)) else {

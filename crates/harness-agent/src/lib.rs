@@ -40,7 +40,6 @@ mod element;
 mod error;
 mod evicted_results;
 mod extension;
-mod fence;
 mod harness;
 mod harness_builder;
 mod instruction_files;

@@ -1,6 +1,6 @@
 //! Where a prompt names a file: `@path`.
 
-use crate::fence::{closes_fence, opens_fence};
+use harness_prompt::Fence;
 
 /// A path is no longer than this.
 const MAX_BYTES: usize = 4_096;
@@ -71,13 +71,13 @@ impl Mention {
         for line in text.split_inclusive('\n') {
             let end = at + line.len();
             match fence {
-                Some(open) if closes_fence(line, open) => {
+                Some(open) if Fence::is_closed_by(open, line) => {
                     fence = None;
                     prose = end;
                 }
                 Some(_) => {}
                 None => {
-                    fence = opens_fence(line);
+                    fence = Fence::opened_by(line);
                     if fence.is_some() {
                         find_in_prose(&text[prose..at], &mut found);
                     }

@@ -13,12 +13,15 @@ mod workspace_context;
 #[cfg(feature = "tools")]
 pub use at_path::{AtPathLimits, AtPathMiddleware};
 #[cfg(feature = "tools")]
+pub(crate) use plan_mode::PLAN_TOOLS;
+#[cfg(feature = "tools")]
 pub use plan_mode::{
-    PLAN_SECTION, PlanApproval, PlanApprover, PlanDecision, PlanMode, PlanModeMiddleware,
-    PlanState, ProposedPlan,
+    PLAN_SECTION, PlanApproval, PlanApprover, PlanCommand, PlanDecision, PlanMode,
+    PlanModeMiddleware, PlanState, ProposedPlan,
 };
 pub use skills::SkillsMiddleware;
 pub use slash_commands::SlashCommandsMiddleware;
+pub(crate) use task_list::TODO_WRITE;
 pub use task_list::{TASKS_SECTION, TaskItem, TaskList, TaskListMiddleware, TaskStatus};
 pub use tool_result_eviction::{EvictionOptions, ToolResultEvictionMiddleware};
 pub use workspace_context::{

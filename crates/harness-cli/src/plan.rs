@@ -4,8 +4,7 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::sync::Arc;
 
-use harness_agent::middlewares::{PlanMode, PlanModeMiddleware, PlanState};
-use harness_agent::prompt::parse_invocation;
+use harness_agent::middlewares::{PlanCommand, PlanMode, PlanModeMiddleware, PlanState};
 use harness_core::Caller;
 
 use crate::failure::Failure;
@@ -24,6 +23,17 @@ pub(crate) enum Task {
     Obeyed(&'static str),
     /// It is for the model.
     Text(String),
+}
+
+impl Task {
+    /// What is left of a task behind a command.
+    fn of(rest: &str, obeyed: &'static str) -> Self {
+        if rest.is_empty() {
+            Self::Obeyed(obeyed)
+        } else {
+            Self::Text(rest.to_owned())
+        }
+    }
 }
 
 impl Plan {
@@ -61,43 +71,35 @@ impl Plan {
     /// Carries out the command that a task begins with, `/plan …`, or that `--plan` stands for.
     pub(crate) fn obey(&self, setup: &Setup, task: &str, asked: bool) -> Result<Task, Failure> {
         let failed = |error: harness_agent::Error| Failure::failed(error.to_string());
+        let command = match PlanCommand::parse(task) {
+            Some((command, rest)) => Some((command, rest)),
+            None => asked.then_some((PlanCommand::Enter, task)),
+        };
         // The model may enter by itself.
-        if setup.settings.plan_mode.as_ref().is_some_and(|on| on.value) {
+        let may_enter = setup.settings.plan_mode.as_ref().is_some_and(|on| on.value);
+        if may_enter || matches!(command, Some((PlanCommand::Enter, _))) {
             make_private(setup);
         }
-        let command = parse_invocation(task).filter(|(name, _)| *name == "plan");
-        let rest = match command {
-            Some((_, rest)) => rest,
-            None if asked => task,
-            None => return Ok(Task::Text(task.to_owned())),
-        };
-        let word = rest.split_whitespace().next().unwrap_or_default();
-        let behind = rest.strip_prefix(word).unwrap_or_default().trim();
-        if command.is_some() && word == "off" {
-            self.mode.leave().map_err(failed)?;
-            return Ok(match behind {
-                "" => Task::Obeyed("plan mode is off"),
-                behind => Task::Text(behind.to_owned()),
-            });
-        }
-        if command.is_some() && word == "approve" {
-            self.mode.approve().map_err(|error| {
-                Failure::usage(error.to_string()).hint(
-                    "`harness run --plan TASK` makes a plan, `harness prompt show` shows its state",
-                )
-            })?;
-            return Ok(Task::Text(match behind {
-                "" => "The plan is approved. Carry it out.".to_owned(),
-                behind => format!("The plan is approved. Carry it out.\n\n{behind}"),
-            }));
-        }
-        make_private(setup);
-        self.mode.enter().map_err(failed)?;
-        Ok(match rest {
-            "" => Task::Obeyed(
-                "plan mode is on: until a plan is approved, nothing can be changed here",
-            ),
-            rest => Task::Text(rest.to_owned()),
+        Ok(match command {
+            None => Task::Text(task.to_owned()),
+            Some((PlanCommand::Off, rest)) => {
+                self.mode.leave().map_err(failed)?;
+                Task::of(rest, "plan mode is off")
+            }
+            Some((PlanCommand::Approve, rest)) => {
+                self.mode.approve().map_err(|error| {
+                    Failure::usage(error.to_string()).hint(
+                        "`harness run --plan TASK` makes a plan, `harness doctor` shows its state",
+                    )
+                })?;
+                let approved = "The plan is approved. Carry it out.";
+                Task::Text(format!("{approved}\n\n{rest}").trim_end().to_owned())
+            }
+            Some((PlanCommand::Enter, rest)) => {
+                self.mode.enter().map_err(failed)?;
+                let on = "plan mode is on: until a plan is approved, nothing can be changed here";
+                Task::of(rest, on)
+            }
         })
     }
 

@@ -46,7 +46,7 @@ impl Progress {
                 self.clear();
                 for cut in &report.cuts {
                     stderr::note(&format!(
-                        "the system prompt is too large for the model: of its section {}, {} of {} bytes \
+                        "the system prompt is too large: of its section {}, {} of {} bytes \
                          are left",
                         cut.section, cut.kept, cut.bytes
                     ));

@@ -217,13 +217,7 @@ fn library(agent: &AgentArguments) -> Result<PromptLibrary, Failure> {
     for problem in &read.problems {
         stderr::note(problem);
     }
-    if let Some(folder) = &read.untrusted {
-        stderr::note(&format!(
-            "{} is not read: list its project under trusted_projects in your own configuration to \
-             trust it",
-            folder.display()
-        ));
-    }
+    read.tell_untrusted();
     Ok(read)
 }
 

@@ -6,6 +6,7 @@ use harness_agent::prompt::{Layer, Library};
 
 use crate::environment::Environment;
 use crate::settings::{Settings, in_project};
+use crate::stderr;
 
 /// A library, and what is wrong with the files that it was read from.
 #[derive(Debug, Default)]
@@ -33,6 +34,17 @@ impl PromptLibrary {
             }
         }
         read
+    }
+
+    /// Says which folder was passed over, and how to have it read.
+    pub(crate) fn tell_untrusted(&self) {
+        if let Some(folder) = &self.untrusted {
+            stderr::note(&format!(
+                "{} is not read: list its project under trusted_projects in your own configuration to \
+                 trust it",
+                folder.display()
+            ));
+        }
     }
 
     fn add(&mut self, layer: Layer, folder: &Path) {

@@ -192,12 +192,7 @@ fn keep(prompt: Option<&SystemPrompt>, setup: &Setup) {
 
 /// Tells which configuration files were passed over.
 fn note_untrusted(setup: &Setup) {
-    if let Some(folder) = &setup.prompts.untrusted {
-        stderr::note(&format!(
-            "{} is not read: list its project under trusted_projects in your own configuration to trust it",
-            folder.display()
-        ));
-    }
+    setup.prompts.tell_untrusted();
     for file in &setup.settings.files {
         if file.state == crate::settings::FileState::Untrusted {
             stderr::note(&format!(

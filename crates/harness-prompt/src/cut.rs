@@ -1,5 +1,6 @@
 //! Cutting a text to a size, without cutting through what belongs together.
 
+use crate::fence::Fence;
 use crate::section::Keep;
 use crate::tokens::{WEIGHT_OF_A_TOKEN, prefix_within, suffix_within, weight};
 
@@ -98,9 +99,7 @@ fn start(text: &str, room: usize, marker: &impl Fn(usize, usize) -> String) -> C
     for open in open_at_end(kept, text).iter().rev() {
         cut.push('\n');
         match open {
-            Open::Fence { sign, length, .. } => {
-                cut.extend(std::iter::repeat_n(*sign, *length));
-            }
+            Open::Block { fence, .. } => cut.push_str(&fence.closing()),
             Open::Element { name, .. } => {
                 cut.push_str("</");
                 cut.push_str(name);
@@ -133,7 +132,7 @@ fn end(text: &str, room: usize, marker: &impl Fn(usize, usize) -> String) -> Cut
     for open in &open_at_end(&text[..text.len() - kept.len()], text) {
         cut.push('\n');
         match open {
-            Open::Fence { line, .. } => cut.push_str(line),
+            Open::Block { line, .. } => cut.push_str(line),
             Open::Element { tag, .. } => cut.push_str(tag),
         }
     }
@@ -151,18 +150,14 @@ fn end(text: &str, room: usize, marker: &impl Fn(usize, usize) -> String) -> Cut
 #[derive(Debug, PartialEq, Eq)]
 enum Open<'t> {
     /// A fenced block of code, by the line that opens it.
-    Fence {
-        sign: char,
-        length: usize,
-        line: &'t str,
-    },
+    Block { fence: Fence, line: &'t str },
     /// An element, as in XML, by its opening tag.
     Element { name: &'t str, tag: &'t str },
 }
 
 /// What is open at the end of `kept`, the beginning of `text`, from the outside in.
 ///
-/// Fences are those of `CommonMark`. A tag counts if its element is closed somewhere in the text: `<T>` in
+/// A tag counts if its element is closed somewhere in the text: `<T>` in
 /// prose and `<br>` are none.
 fn open_at_end<'t>(kept: &'t str, text: &'t str) -> Vec<Open<'t>> {
     let rest = &text[kept.len()..];
@@ -171,14 +166,14 @@ fn open_at_end<'t>(kept: &'t str, text: &'t str) -> Vec<Open<'t>> {
     for line in kept.split('\n') {
         let start = end;
         end += line.len() + 1;
-        if let Some(Open::Fence { sign, length, .. }) = open.last() {
-            if closes_fence(line, *sign, *length) {
+        if let Some(Open::Block { fence, .. }) = open.last() {
+            if fence.is_closed_by(line) {
                 open.pop();
             }
             continue;
         }
-        if let Some((sign, length)) = opens_fence(line) {
-            open.push(Open::Fence { sign, length, line });
+        if let Some(fence) = Fence::opened_by(line) {
+            open.push(Open::Block { fence, line });
             continue;
         }
         for tag in tags(kept, start, line.len()) {
@@ -197,27 +192,10 @@ fn open_at_end<'t>(kept: &'t str, text: &'t str) -> Vec<Open<'t>> {
         }
     }
     open.retain(|open| match open {
-        Open::Fence { .. } => true,
+        Open::Block { .. } => true,
         Open::Element { name, .. } => closes_element(rest, name),
     });
     open
-}
-
-fn opens_fence(line: &str) -> Option<(char, usize)> {
-    let inner = line.trim_start_matches(' ');
-    if line.len() - inner.len() > 3 {
-        return None;
-    }
-    let sign = inner.chars().next().filter(|c| matches!(c, '`' | '~'))?;
-    let length = inner.chars().take_while(|c| *c == sign).count();
-    let info = &inner[length..];
-    (length >= 3 && !(sign == '`' && info.contains('`'))).then_some((sign, length))
-}
-
-fn closes_fence(line: &str, sign: char, length: usize) -> bool {
-    let inner = line.trim_start_matches(' ');
-    let run = inner.chars().take_while(|c| *c == sign).count();
-    line.len() - inner.len() <= 3 && run >= length && inner[run..].trim().is_empty()
 }
 
 /// The tags that begin in a line of `text`: `<name …>`, `</name>`, `<name …/>`. They may end below it.

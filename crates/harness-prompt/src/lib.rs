@@ -92,6 +92,7 @@ mod default_prompt;
 mod diagnostic;
 #[cfg(feature = "templates")]
 mod error;
+mod fence;
 #[cfg(feature = "templates")]
 mod folder;
 #[cfg(feature = "templates")]
@@ -138,6 +139,7 @@ pub use default_prompt::{SECTIONS, SystemPromptValues, ToolHint, default_section
 pub use diagnostic::Diagnostic;
 #[cfg(feature = "templates")]
 pub use error::Error;
+pub use fence::Fence;
 #[cfg(feature = "templates")]
 pub use invocation::parse_invocation;
 #[cfg(feature = "templates")]

@@ -26,11 +26,12 @@ use harness_core::{
 };
 use harness_tools::{Files, LocalFiles};
 
-use self::command::PlanCommand;
 use self::tools::plan_tools;
 
 pub use self::approval::{PlanApproval, PlanApprover, PlanDecision, ProposedPlan};
+pub use self::command::PlanCommand;
 pub use self::state::{PlanMode, PlanState};
+pub(crate) use self::tools::PLAN_TOOLS;
 
 /// The name of the section that [`PlanModeMiddleware`] adds.
 pub const PLAN_SECTION: &str = "plan";

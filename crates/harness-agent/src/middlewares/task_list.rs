@@ -15,6 +15,8 @@ use harness_core::{
 use serde::{Deserialize, Serialize};
 
 use self::todo_write::TodoWrite;
+
+pub(crate) use self::todo_write::TODO_WRITE;
 use crate::notes::Notes;
 
 /// The name of the section that [`TaskListMiddleware`] adds.
@@ -260,7 +262,7 @@ impl State {
             return false;
         };
         results.results.iter().any(|result| {
-            result.name == TodoWrite::NAME
+            result.name == TODO_WRITE
                 && matches!(*result.outcome, ToolOutcome::Done(_))
                 && result.outcome.shown_text() == TaskItem::lines(&self.items)
         })

@@ -1,16 +1,19 @@
 //! `/plan`, as a user types it.
 
-/// What a user asked for.
+/// What a user asked plan mode for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PlanCommand {
+pub enum PlanCommand {
+    /// `/plan TASK`: to begin.
     Enter,
+    /// `/plan approve`: the plan is approved.
     Approve,
+    /// `/plan off`: to leave.
     Off,
 }
 
 impl PlanCommand {
     /// The command at the beginning of a text, and the rest of the text.
-    pub(crate) fn parse(text: &str) -> Option<(Self, &str)> {
+    pub fn parse(text: &str) -> Option<(Self, &str)> {
         let (rest, line) = (after_word(text, "/plan")?, text.lines().next()?);
         let commands = [("approve", Self::Approve), ("off", Self::Off)];
         for (word, command) in commands {

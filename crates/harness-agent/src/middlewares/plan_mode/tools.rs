@@ -15,6 +15,9 @@ use crate::middlewares::plan_mode::Settings;
 use crate::middlewares::plan_mode::approval::{PlanApproval, PlanDecision, ProposedPlan};
 use crate::middlewares::plan_mode::state::{PlanMode, PlanState};
 
+/// The names of the three tools.
+pub(crate) const PLAN_TOOLS: [&str; 3] = ["plan_enter", "plan_write", "plan_exit"];
+
 /// The three tools.
 pub(crate) fn plan_tools(settings: &Arc<Settings>) -> Vec<ToolRef> {
     let settings = || Arc::clone(settings);
@@ -41,7 +44,7 @@ impl Tool for PlanEnter {
     type Args = PlanEnterArgs;
 
     fn name(&self) -> Cow<'_, str> {
-        "plan_enter".into()
+        PLAN_TOOLS[0].into()
     }
 
     fn execution(&self) -> Execution {
@@ -79,7 +82,7 @@ impl Tool for PlanWrite {
     type Args = PlanWriteArgs;
 
     fn name(&self) -> Cow<'_, str> {
-        "plan_write".into()
+        PLAN_TOOLS[1].into()
     }
 
     fn execution(&self) -> Execution {
@@ -169,7 +172,7 @@ impl Tool for PlanExit {
     type Args = PlanExitArgs;
 
     fn name(&self) -> Cow<'_, str> {
-        "plan_exit".into()
+        PLAN_TOOLS[2].into()
     }
 
     fn execution(&self) -> Execution {

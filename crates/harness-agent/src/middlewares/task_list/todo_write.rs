@@ -51,16 +51,15 @@ impl From<Todo> for TaskItem {
 #[derive(Debug)]
 pub(crate) struct TodoWrite;
 
-impl TodoWrite {
-    pub(crate) const NAME: &'static str = "todo_write";
-}
+/// Its name.
+pub(crate) const TODO_WRITE: &str = "todo_write";
 
 #[async_trait]
 impl Tool for TodoWrite {
     type Args = TodoWriteArgs;
 
     fn name(&self) -> Cow<'_, str> {
-        Self::NAME.into()
+        TODO_WRITE.into()
     }
 
     fn execution(&self) -> Execution {
