@@ -94,6 +94,10 @@ fn start(text: &str, room: usize, marker: &impl Fn(usize, usize) -> String) -> C
         Some(line) if line >= end / 2 => &text[..line],
         _ => &text[..end],
     };
+    let kept = match line_of_fence(text, kept.len()) {
+        Some((start, _)) => &text[..start],
+        None => kept,
+    };
     let kept = before_open_tag(kept, &text[kept.len()..]).trim_end();
     let mut cut = kept.to_owned();
     for open in open_at_end(kept, text).iter().rev() {
@@ -126,6 +130,10 @@ fn end(text: &str, room: usize, marker: &impl Fn(usize, usize) -> String) -> Cut
         Some(line) if line <= tail.len() / 2 => &tail[line + 1..],
         _ => tail,
     };
+    let kept = match line_of_fence(text, text.len() - kept.len()) {
+        Some((_, end)) => &text[end..],
+        None => kept,
+    };
     let kept = behind_open_tag(&text[..text.len() - kept.len()], kept);
     let kept = kept.trim_start_matches(['\n', '\r']);
     let mut cut = marker(kept.len(), text.len());
@@ -144,6 +152,14 @@ fn end(text: &str, room: usize, marker: &impl Fn(usize, usize) -> String) -> Cut
         text: cut,
         kept: kept.len(),
     }
+}
+
+/// Where the line begins and ends that a place is within, if that line is a fence.
+fn line_of_fence(text: &str, at: usize) -> Option<(usize, usize)> {
+    let start = text[..at].rfind('\n').map_or(0, |at| at + 1);
+    let end = text[at..].find('\n').map_or(text.len(), |end| at + end);
+    let is_within = start < at && at < end;
+    (is_within && Fence::opened_by(&text[start..end]).is_some()).then_some((start, end))
 }
 
 /// What was opened before a place and is closed only behind it.

@@ -77,6 +77,23 @@ fn a_tag_is_never_split_and_an_open_element_is_closed() {
 }
 
 #[test]
+fn a_line_of_a_fence_is_not_cut() {
+    let text = "```aaa\nlet a = 1;\nlet b = 2;\n```";
+    for keep in [Keep::Start, Keep::End] {
+        for tokens in 1..8 {
+            let cut = cut_to_tokens(text, tokens, keep, |_, _| "[cut]".to_owned()).unwrap();
+            let fences = cut.text.lines().filter(|line| line.starts_with('`'));
+            assert!(
+                fences.clone().all(|line| line.starts_with("```")),
+                "{}",
+                cut.text
+            );
+            assert_eq!(fences.count() % 2, 0, "{}", cut.text);
+        }
+    }
+}
+
+#[test]
 fn a_tag_over_several_lines_is_one_tag() {
     let text = "one two three four\n<note\n  path=\"a.md\"\n  lines=\"1\">\nwithin\n</note>\nend of it all";
     check(text, 9, Keep::Start, "one two three four\n[18/80]");
