@@ -28,6 +28,11 @@ const LAYERS: &[Layer] = &[
         tests_with: &[],
     },
     Layer {
+        name: "harness-skills",
+        uses: &["harness-frontmatter"],
+        tests_with: &[],
+    },
+    Layer {
         name: "harness-core",
         uses: &["harness-prompt"],
         tests_with: &[],
@@ -48,6 +53,7 @@ const LAYERS: &[Layer] = &[
             "harness-core",
             "harness-prompt",
             "harness-providers",
+            "harness-skills",
             "harness-tools",
         ],
         tests_with: &[],
@@ -59,6 +65,7 @@ const LAYERS: &[Layer] = &[
             "harness-core",
             "harness-prompt",
             "harness-providers",
+            "harness-skills",
             "harness-tools",
         ],
         tests_with: &[],

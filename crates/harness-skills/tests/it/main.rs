@@ -1,0 +1,2 @@
+//! The tests of harness-skills, in one binary.
+#![cfg(test)]
