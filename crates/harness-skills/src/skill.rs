@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use harness_frontmatter::Mapping;
+use harness_frontmatter::{Entry, Mapping};
 
 use crate::layer::Layer;
 use crate::name::{Identity, slug};
@@ -71,7 +71,7 @@ pub struct SkillFields {
     /// `examples`.
     pub examples: Vec<Example>,
     /// All other fields, in the order of the file.
-    pub extra: Option<Mapping>,
+    pub extra: Vec<Entry>,
 }
 
 /// An example of a skill's use.
