@@ -1,11 +1,12 @@
 //! A Markdown document with its fields.
 
+use crate::code::{Code, codes};
 use crate::error::Error;
 use crate::fences::{self, Parts};
 use crate::limits::Limits;
 use crate::mapping::Mapping;
 use crate::position::{Position, line_breaks};
-use crate::tree;
+use crate::tree::{self, Source, Spent, Twice};
 
 const BOM: char = '\u{feff}';
 
@@ -50,6 +51,18 @@ pub enum OddityKind {
     Alias,
 }
 
+impl OddityKind {
+    /// The code that it is told under, as a warning.
+    pub fn code(self) -> Code {
+        match self {
+            Self::ByteOrderMark => codes::BOM,
+            Self::BlankLinesBefore => codes::LEADING_BLANK,
+            Self::BlanksAfterFence => codes::DELIM_SPACE,
+            Self::Alias => codes::ALIAS,
+        }
+    }
+}
+
 impl<'t> Document<'t> {
     /// Reads `text` within the default [`Limits`].
     ///
@@ -63,14 +76,8 @@ impl<'t> Document<'t> {
     /// As [`Document::parse`], within other limits.
     pub fn parse_with(text: &'t str, limits: &Limits) -> Result<Self, Error> {
         let start = Position { line: 1, column: 1 };
-        if text.len() > limits.document_bytes {
-            return Err(Error::Limit {
-                what: "the bytes of the file are",
-                max: limits.document_bytes,
-                position: start,
-            });
-        }
-        if let Some(at) = text.find('\0') {
+        within(text.len(), limits)?;
+        if let Some(at) = text.bytes().position(|byte| byte == 0) {
             return Err(Error::ControlCharacter {
                 character: '\0',
                 position: Position::of(text, at),
@@ -115,51 +122,78 @@ impl<'t> Document<'t> {
 
     /// As [`Document::parse_with`], from bytes that may not be UTF-8.
     pub fn from_bytes(bytes: &'t [u8], limits: &Limits) -> Result<Self, Error> {
-        match std::str::from_utf8(bytes) {
-            Ok(text) => Self::parse_with(text, limits),
-            Err(error) => {
-                let valid = bytes.get(..error.valid_up_to()).unwrap_or_default();
-                let valid = std::str::from_utf8(valid).unwrap_or_default();
-                Err(Error::NotUtf8 {
-                    line: 1 + line_breaks(valid),
-                })
-            }
-        }
+        Self::parse_with(utf8(bytes, limits)?, limits)
     }
 }
 
-fn read(parts: &Parts<'_>, limits: &Limits) -> Result<tree::Read, Error> {
-    let block = &*parts.block;
-    // The block begins in the line below its fence.
-    let below = parts.opened;
-    let place = |at| {
-        let Position { line, column } = Position::of(block, at);
-        Position {
-            line: line + below,
-            column,
+/// `bytes` as text, if they are no more than may be read and UTF-8.
+pub(crate) fn utf8<'t>(bytes: &'t [u8], limits: &Limits) -> Result<&'t str, Error> {
+    within(bytes.len(), limits)?;
+    std::str::from_utf8(bytes).map_err(|error| {
+        let valid = bytes.get(..error.valid_up_to()).unwrap_or_default();
+        let valid = std::str::from_utf8(valid).unwrap_or_default();
+        Error::NotUtf8 {
+            line: 1 + line_breaks(valid),
         }
+    })
+}
+
+/// Whether a file of `length` bytes may be read.
+fn within(length: usize, limits: &Limits) -> Result<(), Error> {
+    if length <= limits.document_bytes {
+        return Ok(());
+    }
+    Err(Error::Limit {
+        what: "the bytes of the file are",
+        max: limits.document_bytes,
+        position: Position { line: 1, column: 1 },
+    })
+}
+
+fn read(parts: &Parts<'_>, limits: &Limits) -> Result<tree::Read, Error> {
+    let source = Source {
+        block: &parts.block,
+        // The block begins in the line below its fence.
+        below: parts.opened,
+        removed: &[],
     };
-    if block.len() > limits.frontmatter_bytes {
+    if source.block.len() > limits.frontmatter_bytes {
         return Err(Error::Limit {
             what: "the bytes of the frontmatter are",
             max: limits.frontmatter_bytes,
-            position: place(0),
+            position: source.place(1, 0),
         });
     }
-    let is_control = |c: char| c.is_control() && !matches!(c, '\t' | '\n');
-    if let Some((at, character)) = block.char_indices().find(|&(_, c)| is_control(c)) {
+    if let Some((at, character)) = controls(source.block).next() {
+        let Position { line, column } = Position::of(source.block, at);
         return Err(Error::ControlCharacter {
             character,
-            position: place(at),
+            position: source.place(line, column - 1),
         });
     }
     // What is split off elsewhere and what is read here must be the same, but for the blanks around
     // it; they are the indentation of the first line, without which YAML would read something else.
-    if fences::matter(block).as_deref() != Some(block.trim()) {
+    if fences::matter(&parts.fenced()).as_deref() != Some(source.block.trim()) {
         return Err(Error::Yaml {
             message: "where it ends cannot be told".to_owned(),
-            position: place(0),
+            position: source.place(1, 0),
         });
     }
-    tree::read(block, below, limits)
+    let mut spent = Spent {
+        bytes: source.block.len(),
+        ..Spent::default()
+    };
+    tree::read(source, limits, &mut spent, Twice::Refused)
+}
+
+/// The control characters that have no place in a block, with where they are in bytes.
+pub(crate) fn controls(block: &str) -> impl Iterator<Item = (usize, char)> {
+    // Those above ASCII begin with the byte 0xC2: most blocks have none, and are done here.
+    let may_be =
+        |byte: u8| (byte < b' ' && !matches!(byte, b'\t' | b'\n')) || byte == 0x7f || byte == 0xc2;
+    let first = block.bytes().position(may_be).unwrap_or(block.len());
+    let rest = block.get(first..).unwrap_or_default().char_indices();
+    let is_control = |c: char| c.is_control() && !matches!(c, '\t' | '\n');
+    rest.filter(move |&(_, c)| is_control(c))
+        .map(move |(at, c)| (first + at, c))
 }

@@ -1,5 +1,7 @@
 //! What can go wrong.
 
+use crate::code::{Code, codes};
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::position::Position;
 
 /// Why a file could not be read, or a field is not what it has to be.
@@ -33,7 +35,7 @@ pub enum Error {
     /// The frontmatter begins and does not end.
     #[error(
         "line {opened}: the frontmatter that begins here is not closed by a line `---`{}",
-        hint(*.lookalike)
+        seen(*.lookalike)
     )]
     Unclosed {
         /// The line of the opening fence.
@@ -54,6 +56,8 @@ pub enum Error {
     NotMapping {
         /// What it is instead: `a list`.
         found: &'static str,
+        /// Whether a colon in it lacks the blank that makes a key of what is before: `name:demo`.
+        tight_colon: bool,
         /// Where it begins.
         position: Position,
     },
@@ -62,6 +66,8 @@ pub enum Error {
     KeyNotText {
         /// What it is instead.
         found: &'static str,
+        /// The field of the file that it is in. `None` if it stands for such a field itself.
+        field: Option<String>,
         /// Where it begins.
         position: Position,
     },
@@ -106,8 +112,16 @@ pub enum Error {
 impl Error {
     /// The line that it is about, counted from 1.
     pub fn line(&self) -> usize {
+        self.position().line
+    }
+
+    /// The place that it is about; column 1 where only a line is known.
+    pub fn position(&self) -> Position {
         match self {
-            Self::NotUtf8 { line } | Self::Unclosed { opened: line, .. } => *line,
+            Self::NotUtf8 { line } | Self::Unclosed { opened: line, .. } => Position {
+                line: *line,
+                column: 1,
+            },
             Self::ControlCharacter { position, .. }
             | Self::Limit { position, .. }
             | Self::Yaml { position, .. }
@@ -118,8 +132,65 @@ impl Error {
             }
             | Self::RecursiveAlias { position }
             | Self::Missing { position, .. }
-            | Self::WrongKind { position, .. } => position.line,
+            | Self::WrongKind { position, .. } => *position,
         }
+    }
+
+    /// What kind of finding it is.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::NotUtf8 { .. } => codes::UTF8,
+            Self::ControlCharacter {
+                character: '\0', ..
+            } => codes::NUL,
+            Self::ControlCharacter { .. } => codes::CONTROL,
+            Self::Limit { .. } => codes::BUDGET,
+            Self::Unclosed { .. } => codes::UNCLOSED,
+            Self::Yaml { .. } => codes::YAML,
+            Self::NotMapping { .. } => codes::NOT_MAPPING,
+            Self::KeyNotText { .. } => codes::KEY_TYPE,
+            Self::DuplicateKey { .. } => codes::DUP_KEY,
+            Self::RecursiveAlias { .. } => codes::ALIAS,
+            Self::Missing { .. } => codes::MISSING,
+            Self::WrongKind { .. } => codes::FIELD_TYPE,
+        }
+    }
+
+    /// What to do about it, where that can be told.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::NotUtf8 { .. } => "save the file as UTF-8",
+            Self::Unclosed {
+                lookalike: Some(line),
+                ..
+            } => return Some(format!("write exactly three dashes in line {line}")),
+            Self::Unclosed { .. } => "put a line `---` below the last field",
+            Self::NotMapping {
+                tight_colon: true, ..
+            } => "a blank is missing behind the colon",
+            Self::KeyNotText {
+                found: "a mapping", ..
+            } => "a template that was not filled in; text that begins with a brace needs quotes",
+            Self::DuplicateKey { .. } => "keep one of the two",
+            Self::Yaml { message, .. } => return yaml_hint(message).map(str::to_owned),
+            _ => return None,
+        };
+        Some(hint.to_owned())
+    }
+
+    /// The same as an error to show.
+    pub fn diagnostic(&self) -> Diagnostic {
+        let mut shown =
+            Diagnostic::new(self.code(), Severity::Error, self.message()).at(self.position());
+        shown.hint = self.hint();
+        shown.key = match self {
+            Self::KeyNotText { field, .. } => field.clone(),
+            Self::DuplicateKey { key, .. }
+            | Self::Missing { key, .. }
+            | Self::WrongKind { key, .. } => Some(key.clone()),
+            _ => None,
+        };
+        shown
     }
 
     /// What is wrong, without the place: for those who show the place in their own way.
@@ -132,8 +203,38 @@ impl Error {
     }
 }
 
-fn hint(lookalike: Option<usize>) -> String {
+fn seen(lookalike: Option<usize>) -> String {
     lookalike.map_or_else(String::new, |line| {
         format!("; line {line} looks like one, but has more dashes")
     })
+}
+
+/// What helps against an error of the parser, by its words.
+fn yaml_hint(message: &str) -> Option<&'static str> {
+    const HINTS: [(&str, &str); 7] = [
+        (
+            "mapping values are not allowed",
+            "quote the value: a `: ` in it, or a `:` at its end, begins another mapping",
+        ),
+        (
+            "unknown escape character",
+            "write `\\\\` for a backslash, or use single quotes",
+        ),
+        ("end of stream", "close the quote"),
+        (
+            "block sequence entries are not allowed",
+            "begin the list in the line below its key, or quote the value",
+        ),
+        (
+            "did not find expected node content",
+            "quote the value: it begins with a character that means something in YAML",
+        ),
+        (
+            "simple key expect",
+            "each line has to be `key: value`, with a blank behind the colon; indent what goes on",
+        ),
+        ("unknown anchor", "quote the value: it begins with `*`"),
+    ];
+    let found = HINTS.iter().find(|(words, _)| message.contains(words));
+    found.map(|&(_, hint)| hint)
 }

@@ -16,6 +16,8 @@ const FENCE: &str = "---";
 pub(crate) struct Parts<'t> {
     /// What is between the fences, with `\n` at the end of each line.
     pub(crate) block: Cow<'t, str>,
+    /// The text from the opening fence to the end of the line of the closing one.
+    around: &'t str,
     /// The line of the opening fence, counted from 1.
     pub(crate) opened: usize,
     /// Whether a fence has blanks behind its dashes.
@@ -25,13 +27,31 @@ pub(crate) struct Parts<'t> {
     pub(crate) body_line: usize,
 }
 
+impl Parts<'_> {
+    /// The block between its fences, with `\n` at the end of each line.
+    pub(crate) fn fenced(&self) -> Cow<'_, str> {
+        match &self.block {
+            // Not a copy, as most files have no other ends of lines.
+            Cow::Borrowed(_) if !self.around.contains('\r') => Cow::Borrowed(self.around),
+            block => Cow::Owned(fenced(block)),
+        }
+    }
+}
+
+/// `block` between fences.
+pub(crate) fn fenced(block: &str) -> String {
+    [FENCE, "\n", block, FENCE, "\n"].concat()
+}
+
 /// The parts of `text`, or `None` if it has no frontmatter: its first line that is not blank is no
 /// fence.
 pub(crate) fn split(text: &str) -> Result<Option<Parts<'_>>, Error> {
     let mut lines = Lines { text, at: 0 };
     let mut opened = 0;
+    let mut from;
     let opening = loop {
         opened += 1;
+        from = lines.at;
         match lines.next() {
             Some(line) if line.trim().is_empty() => {}
             Some(line) if is_fence(line) => break line,
@@ -55,6 +75,7 @@ pub(crate) fn split(text: &str) -> Result<Option<Parts<'_>>, Error> {
                 .find(|(fence, _)| fence.len() > FENCE.len());
             return Ok(Some(Parts {
                 block: with_newlines(&text[start..end]),
+                around: &text[from..lines.at],
                 opened,
                 loose: loose.map(|(_, number)| number),
                 body: lines.at,
@@ -64,19 +85,18 @@ pub(crate) fn split(text: &str) -> Result<Option<Parts<'_>>, Error> {
     }
 }
 
-/// The block as `gray_matter` takes it out of the text; without the blanks around it, which it trims.
-pub(crate) fn matter(block: &str) -> Option<String> {
-    let text = format!("{FENCE}\n{block}{FENCE}\n");
-    let parsed = Matter::<Verbatim>::new().parse::<String>(&text).ok()?;
-    Some(parsed.data.unwrap_or_default())
+/// The block as `gray_matter` takes it out of `fenced`; without the blanks around it, which it trims.
+pub(crate) fn matter(fenced: &str) -> Option<String> {
+    let parsed = Matter::<Unread>::new().parse::<()>(fenced).ok()?;
+    Some(parsed.matter)
 }
 
-/// Hands the block on as it is.
-struct Verbatim;
+/// Reads nothing: what is wanted is where the block is.
+struct Unread;
 
-impl Engine for Verbatim {
-    fn parse(content: &str) -> gray_matter::Result<Pod> {
-        Ok(Pod::String(content.to_owned()))
+impl Engine for Unread {
+    fn parse(_: &str) -> gray_matter::Result<Pod> {
+        Ok(Pod::Null)
     }
 }
 

@@ -39,6 +39,8 @@
 //! # Ok::<(), harness_frontmatter::Error>(())
 //! ```
 
+mod code;
+mod diagnostic;
 mod document;
 mod error;
 mod fences;
@@ -46,11 +48,16 @@ mod limits;
 mod mapping;
 mod node;
 mod position;
+mod recover;
+mod repair;
 mod tree;
 
+pub use code::{Code, codes};
+pub use diagnostic::{Diagnostic, Severity};
 pub use document::{Document, Oddity, OddityKind};
 pub use error::Error;
 pub use limits::Limits;
 pub use mapping::{Entry, Key, Mapping};
 pub use node::{List, Node, Resolved, Scalar, Style};
 pub use position::Position;
+pub use repair::{FieldKinds, Recovered, Repair, RepairKind};

@@ -14,58 +14,123 @@ use crate::mapping::{Entry, Key, Mapping};
 use crate::node::{List, Node, Scalar, Style};
 use crate::position::Position;
 
+/// What is to be read.
+#[derive(Clone, Copy)]
+pub(crate) struct Source<'s> {
+    /// The text, with `\n` at the end of each line.
+    pub(crate) block: &'s str,
+    /// The line of the file that it begins below.
+    pub(crate) below: usize,
+    /// The places in `block`, sorted, that a character of the file was taken out before. The lines
+    /// are those of the file.
+    pub(crate) removed: &'s [Position],
+}
+
+impl Source<'_> {
+    /// Where a character is in the file, by its line in the block, counted from 1, and its column
+    /// there, counted from 0.
+    pub(crate) fn place(&self, line: usize, column: usize) -> Position {
+        let (line, column) = (line + self.below, column + 1);
+        if self.removed.is_empty() {
+            return Position { line, column };
+        }
+        let upto = |column| {
+            let here = Position { line, column };
+            self.removed.partition_point(|removed| *removed <= here)
+        };
+        let taken_out = upto(column) - upto(0);
+        let column = column + taken_out;
+        Position { line, column }
+    }
+}
+
+/// What is done with a key that is there already.
+#[derive(Clone, Copy)]
+pub(crate) enum Twice<'k> {
+    /// It is an error.
+    Refused,
+    /// The last one counts, in the place of the first; but for these keys of the document.
+    LastWins { but: &'k [&'k str] },
+}
+
+/// What was spent of the limits.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Spent {
+    pub(crate) bytes: usize,
+    pub(crate) nodes: usize,
+    pub(crate) aliases: usize,
+}
+
 /// What was read of a block.
 pub(crate) struct Read {
     pub(crate) fields: Mapping,
     /// The line of the first alias.
     pub(crate) first_alias: Option<usize>,
+    /// The keys that were there already.
+    pub(crate) again: Vec<Again>,
+}
+
+/// A key that was there already.
+pub(crate) struct Again {
+    /// The key of the document that it is, or is in.
+    pub(crate) field: String,
+    pub(crate) position: Position,
 }
 
 /// How many tabs behind a colon are put right.
 const MAX_TABS: usize = 16;
 
-/// Reads `block`, which begins below line `below` of its file.
-pub(crate) fn read(block: &str, below: usize, limits: &Limits) -> Result<Read, Error> {
-    let mut block = Cow::Borrowed(block);
-    for _ in 0..MAX_TABS {
-        match read_events(&block, below, limits) {
-            Err((_, Some(at))) => block.to_mut().replace_range(at..=at, " "),
-            Err((error, None)) => return Err(error),
-            Ok(read) => return Ok(read),
+/// Reads `source` with what `spent` leaves of the limits. What was spent is told in any case.
+pub(crate) fn read(
+    source: Source<'_>,
+    limits: &Limits,
+    spent: &mut Spent,
+    twice: Twice<'_>,
+) -> Result<Read, Error> {
+    let before = *spent;
+    let mut block = Cow::Borrowed(source.block);
+    let mut tabs = 0;
+    loop {
+        let source = Source {
+            block: &block,
+            ..source
+        };
+        let mut builder = Builder::new(limits, before, twice);
+        let read = read_events(source, &mut builder);
+        *spent = builder.spent;
+        match read {
+            Err((_, Some(at))) if tabs < MAX_TABS => block.to_mut().replace_range(at..=at, " "),
+            Err((error, _)) => return Err(error),
+            Ok(fields) => {
+                return Ok(Read {
+                    fields,
+                    first_alias: builder.first_alias,
+                    again: builder.again,
+                });
+            }
         }
+        tabs += 1;
     }
-    read_events(&block, below, limits).map_err(|(error, _)| error)
 }
 
 /// The error may be the parser's, which takes a tab between a colon and a letter for none, against YAML 1.2
 /// (section 6.1); then it comes with the place of the tab, in bytes.
-fn read_events(block: &str, below: usize, limits: &Limits) -> Result<Read, (Error, Option<usize>)> {
-    let mut builder = Builder {
-        limits,
-        bytes: block.len(),
-        nodes: 0,
-        aliases: 0,
-        first_alias: None,
-        open: Vec::new(),
-        anchors: BTreeMap::new(),
-        root: None,
-    };
-    let place = |line: usize, column: usize| Position {
-        line: line + below,
-        column: column + 1,
-    };
+fn read_events(
+    source: Source<'_>,
+    builder: &mut Builder<'_>,
+) -> Result<Mapping, (Error, Option<usize>)> {
     let mut documents = 0;
-    let mut parser = Parser::new_from_str(block);
+    let mut parser = Parser::new_from_str(source.block);
     while let Some(event) = parser.next_event() {
         let (event, span) = event.map_err(|error| {
             let mark = error.marker();
             let misread = Error::Yaml {
                 message: error.info().to_owned(),
-                position: place(mark.line(), mark.col()),
+                position: source.place(mark.line(), mark.col()),
             };
-            (misread, tab_behind_colon(block, mark.index()))
+            (misread, tab_behind_colon(source.block, mark.index()))
         })?;
-        let position = place(span.start.line(), span.start.col());
+        let position = source.place(span.start.line(), span.start.col());
         if matches!(event, Event::DocumentStart(_)) {
             documents += 1;
             if documents > 1 {
@@ -77,20 +142,20 @@ fn read_events(block: &str, below: usize, limits: &Limits) -> Result<Read, (Erro
             .event(event, position)
             .map_err(|error| (error, None))?;
     }
-    let start = place(1, 0);
-    let fields = match builder.root {
-        None => Mapping::empty(start),
-        Some(Node::Mapping(mapping)) => mapping,
-        Some(node) if node.is_null() => Mapping::empty(start),
+    match builder.root.take() {
+        None => Ok(Mapping::empty(source.place(1, 0))),
+        Some(Node::Mapping(mapping)) => Ok(mapping),
+        Some(node) if node.is_null() => Ok(Mapping::empty(source.place(1, 0))),
         Some(node) => {
-            let (found, position) = (node.kind(), node.position());
-            return Err((Error::NotMapping { found, position }, None));
+            let tight_colon = matches!(&node, Node::Scalar(scalar) if scalar.text.contains(':'));
+            let error = Error::NotMapping {
+                found: node.kind(),
+                tight_colon,
+                position: node.position(),
+            };
+            Err((error, None))
         }
-    };
-    Ok(Read {
-        fields,
-        first_alias: builder.first_alias,
-    })
+    }
 }
 
 /// The tab right before character `index` of `block`, if only tabs are between it and a colon.
@@ -106,11 +171,10 @@ fn tab_behind_colon(block: &str, index: usize) -> Option<usize> {
 
 struct Builder<'l> {
     limits: &'l Limits,
-    /// What is spent so far.
-    bytes: usize,
-    nodes: usize,
-    aliases: usize,
+    twice: Twice<'l>,
+    spent: Spent,
     first_alias: Option<usize>,
+    again: Vec<Again>,
     /// The lists and mappings that are not closed, outermost first.
     open: Vec<Open>,
     /// The closed nodes that have an anchor. `None` while they are open.
@@ -120,11 +184,32 @@ struct Builder<'l> {
 
 struct Open {
     node: Node,
-    /// In a mapping, the key whose value comes next.
-    key: Option<Key>,
-    /// The names of a mapping, for a look whether one is there already.
-    names: BTreeMap<String, Position>,
+    /// In a mapping, the key whose value comes next, and which entry that replaces.
+    key: Option<(Key, Option<usize>)>,
+    names: Names,
     anchor: usize,
+}
+
+/// Finds the entries of a mapping by name. Most have few, and need nothing for it.
+#[derive(Default)]
+pub(crate) struct Names {
+    /// The first of the entries, as many as are in it.
+    index: BTreeMap<String, usize>,
+}
+
+impl Names {
+    const FEW: usize = 16;
+
+    /// The entry of that name. `entries` are those of the last call, or more.
+    pub(crate) fn find(&mut self, entries: &[Entry], name: &str) -> Option<usize> {
+        if entries.len() <= Self::FEW {
+            return entries.iter().position(|entry| entry.key.text == name);
+        }
+        for (at, entry) in entries.iter().enumerate().skip(self.index.len()) {
+            self.index.insert(entry.key.text.clone(), at);
+        }
+        self.index.get(name).copied()
+    }
 }
 
 struct Anchored {
@@ -140,7 +225,20 @@ struct Cost {
     depth: usize,
 }
 
-impl Builder<'_> {
+impl<'l> Builder<'l> {
+    fn new(limits: &'l Limits, spent: Spent, twice: Twice<'l>) -> Self {
+        Self {
+            limits,
+            twice,
+            spent,
+            first_alias: None,
+            again: Vec::new(),
+            open: Vec::new(),
+            anchors: BTreeMap::new(),
+            root: None,
+        }
+    }
+
     fn event(&mut self, event: Event<'_>, position: Position) -> Result<(), Error> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
@@ -184,7 +282,7 @@ impl Builder<'_> {
         self.open.push(Open {
             node,
             key: None,
-            names: BTreeMap::new(),
+            names: Names::default(),
             anchor,
         });
         Ok(())
@@ -192,8 +290,8 @@ impl Builder<'_> {
 
     fn alias(&mut self, anchor: usize, position: Position) -> Result<(), Error> {
         self.first_alias.get_or_insert(position.line);
-        self.aliases += 1;
-        if self.aliases > self.limits.aliases {
+        self.spent.aliases += 1;
+        if self.spent.aliases > self.limits.aliases {
             return Err(limit("the aliases are", self.limits.aliases, position));
         }
         let Some(Some(anchored)) = self.anchors.get(&anchor) else {
@@ -227,25 +325,76 @@ impl Builder<'_> {
             self.root.get_or_insert(node);
             return Ok(());
         };
-        match &mut open.node {
-            Node::List(list) => list.items.push(node),
-            Node::Mapping(mapping) => match open.key.take() {
-                Some(key) => mapping.entries.push(Entry { key, value: node }),
-                None => open.key = Some(key(node, &mut open.names)?),
-            },
-            Node::Scalar(_) => {}
+        let mapping = match &mut open.node {
+            Node::List(list) => {
+                list.items.push(node);
+                return Ok(());
+            }
+            Node::Scalar(_) => return Ok(()),
+            Node::Mapping(mapping) => mapping,
+        };
+        if let Some((key, replaced)) = open.key.take() {
+            let entry = Entry { key, value: node };
+            match replaced.and_then(|at| mapping.entries.get_mut(at)) {
+                Some(earlier) => *earlier = entry,
+                None => mapping.entries.push(entry),
+            }
+            return Ok(());
+        }
+        let Scalar { text, position, .. } = match node {
+            Node::Scalar(scalar) => scalar,
+            other => {
+                return Err(Error::KeyNotText {
+                    found: other.kind(),
+                    field: self.field(),
+                    position: other.position(),
+                });
+            }
+        };
+        let replaced = open.names.find(&mapping.entries, &text);
+        let earlier = replaced.and_then(|at| mapping.entries.get(at));
+        let Some(first) = earlier.map(|entry| entry.key.position) else {
+            open.key = Some((Key { text, position }, None));
+            return Ok(());
+        };
+        let is_field = self.open.len() == 1;
+        let may_be = match self.twice {
+            Twice::Refused => false,
+            Twice::LastWins { but } => !(is_field && but.contains(&text.as_str())),
+        };
+        if !may_be {
+            return Err(Error::DuplicateKey {
+                key: text,
+                first,
+                second: position,
+            });
+        }
+        let field = if is_field {
+            text.clone()
+        } else {
+            self.field().unwrap_or_default()
+        };
+        self.again.push(Again { field, position });
+        if let Some(open) = self.open.last_mut() {
+            open.key = Some((Key { text, position }, replaced));
         }
         Ok(())
     }
 
+    /// The key of the document that the parser is in the value of.
+    fn field(&self) -> Option<String> {
+        let (key, _) = self.open.first()?.key.as_ref()?;
+        Some(key.text.clone())
+    }
+
     fn pay(&mut self, nodes: usize, bytes: usize, position: Position) -> Result<(), Error> {
-        self.nodes = self.nodes.saturating_add(nodes);
-        self.bytes = self.bytes.saturating_add(bytes);
-        if self.nodes > self.limits.nodes {
+        self.spent.nodes = self.spent.nodes.saturating_add(nodes);
+        self.spent.bytes = self.spent.bytes.saturating_add(bytes);
+        if self.spent.nodes > self.limits.nodes {
             return Err(limit("the nodes are", self.limits.nodes, position));
         }
         let max = self.limits.frontmatter_bytes;
-        if self.bytes > max {
+        if self.spent.bytes > max {
             let what = "the bytes of the frontmatter, with what aliases repeat, are";
             return Err(limit(what, max, position));
         }
@@ -266,24 +415,6 @@ fn limit(what: &'static str, max: usize, position: Position) -> Error {
         what,
         max,
         position,
-    }
-}
-
-fn key(node: Node, names: &mut BTreeMap<String, Position>) -> Result<Key, Error> {
-    let Node::Scalar(scalar) = node else {
-        return Err(Error::KeyNotText {
-            found: node.kind(),
-            position: node.position(),
-        });
-    };
-    let Scalar { text, position, .. } = scalar;
-    match names.insert(text.clone(), position) {
-        Some(first) => Err(Error::DuplicateKey {
-            key: text,
-            first,
-            second: position,
-        }),
-        None => Ok(Key { text, position }),
     }
 }
 
