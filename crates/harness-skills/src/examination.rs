@@ -33,7 +33,13 @@ const KINDS: FieldKinds<'static> = FieldKinds {
         "version",
         "author",
     ],
-    structures: &["metadata", "allowed-tools", "tags", "references", "examples"],
+    structures: &[
+        "metadata",
+        "allowed-tools",
+        "tags",
+        "references",
+        "examples",
+    ],
     unique: &["name", "description"],
 };
 
@@ -238,15 +244,15 @@ fn repair(repair: &harness_frontmatter::Repair) -> Finding {
             &rule::FIELD_RAW,
             format!("`{key}` is no YAML: it is taken as the text that stands there"),
         ),
-        RepairKind::Dropped => (&rule::FIELD_DROPPED, format!("`{key}` is no YAML: it is left out")),
+        RepairKind::Dropped => (
+            &rule::FIELD_DROPPED,
+            format!("`{key}` is no YAML: it is left out"),
+        ),
         RepairKind::LastWins => (
             &rule::DUP_KEY,
             format!("a key of `{key}` is there twice: the last one counts"),
         ),
-        _ => (
-            &rule::CONTROL,
-            "control characters are left out".to_owned(),
-        ),
+        _ => (&rule::CONTROL, "control characters are left out".to_owned()),
     };
     let mut finding = Finding::new(rule, message).at(repair.position);
     // The strict reader's own words are there already.
@@ -260,7 +266,10 @@ fn repair(repair: &harness_frontmatter::Repair) -> Finding {
 
 /// A text that does not begin with a fence: why that may be.
 fn no_frontmatter(text: &str) -> Finding {
-    let first = text.lines().enumerate().find(|(_, line)| !line.trim().is_empty());
+    let first = text
+        .lines()
+        .enumerate()
+        .find(|(_, line)| !line.trim().is_empty());
     let Some((number, first)) = first else {
         return Finding::new(&rule::NO_FRONTMATTER, "the file is empty");
     };
@@ -289,7 +298,9 @@ fn no_frontmatter(text: &str) -> Finding {
             "begin with `---`, `name: …`, `description: …`, and `---` again",
         )
     };
-    Finding::new(&rule::NO_FRONTMATTER, message).at(at).with_hint(hint)
+    Finding::new(&rule::NO_FRONTMATTER, message)
+        .at(at)
+        .with_hint(hint)
 }
 
 fn body(document: &Document<'_>) -> Option<Finding> {

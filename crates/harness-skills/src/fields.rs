@@ -112,9 +112,12 @@ impl<'f> FieldReader<'f> {
             let position = entry.key.position;
             if key == MERGE {
                 self.found(
-                    Finding::new(&rule::MERGE_KEY, "`<<` is no field: it is kept, and not merged")
-                        .at(position)
-                        .for_key(key),
+                    Finding::new(
+                        &rule::MERGE_KEY,
+                        "`<<` is no field: it is kept, and not merged",
+                    )
+                    .at(position)
+                    .for_key(key),
                 );
                 self.extra.push(entry.clone());
                 continue;
@@ -122,7 +125,11 @@ impl<'f> FieldReader<'f> {
             if let Some(field) = usual(key) {
                 self.known.push((field, entry));
                 if BEYOND.contains(&field) {
-                    self.unknown(key, position, "the standard has a place for it: below `metadata`");
+                    self.unknown(
+                        key,
+                        position,
+                        "the standard has a place for it: below `metadata`",
+                    );
                 }
                 continue;
             }
@@ -143,12 +150,9 @@ impl<'f> FieldReader<'f> {
                 let hint = format!("did you mean `{field}`?");
                 self.unknown(key, position, &hint);
                 self.found(
-                    Finding::new(
-                        &rule::KEY_SPELLING,
-                        format!("`{key}` is read as `{field}`"),
-                    )
-                    .at(position)
-                    .for_key(key),
+                    Finding::new(&rule::KEY_SPELLING, format!("`{key}` is read as `{field}`"))
+                        .at(position)
+                        .for_key(key),
                 );
                 self.known.push((field, entry));
             }
@@ -245,8 +249,9 @@ impl<'f> FieldReader<'f> {
         }
         if let Some(c) = name.chars().find(|c| !(c.is_alphanumeric() || *c == '-')) {
             let c = c.escape_debug();
-            let message =
-                format!("the name has `{c}` in it; letters, digits and hyphens are what it may have");
+            let message = format!(
+                "the name has `{c}` in it; letters, digits and hyphens are what it may have"
+            );
             found(&rule::NAME_CHARS, message);
         }
         if let Some(folder) = self.folder
@@ -297,12 +302,7 @@ impl<'f> FieldReader<'f> {
             "say what it does, and when to use it: that is all that a model sees of it"
         };
         let finding = Finding::new(&rule::DESC_MISSING, message);
-        self.found(
-            finding
-                .at(position)
-                .for_key("description")
-                .with_hint(hint),
-        );
+        self.found(finding.at(position).for_key("description").with_hint(hint));
         String::new()
     }
 
@@ -378,7 +378,10 @@ impl<'f> FieldReader<'f> {
     fn allowed_tools(&mut self) -> Option<Vec<String>> {
         const KEY: &str = "allowed-tools";
         let Some(entry) = self.entry(KEY) else {
-            let was_there = self.dropped.iter().any(|key| usual(&kebab(key)) == Some(KEY));
+            let was_there = self
+                .dropped
+                .iter()
+                .any(|key| usual(&kebab(key)) == Some(KEY));
             return was_there.then(Vec::new);
         };
         let position = entry.value.position();
@@ -464,9 +467,7 @@ impl<'f> FieldReader<'f> {
             return Vec::new();
         };
         let texts: Option<Vec<String>> = match value {
-            Node::Scalar(scalar) if split => {
-                Some(scalar.text.split(',').map(shown).collect())
-            }
+            Node::Scalar(scalar) if split => Some(scalar.text.split(',').map(shown).collect()),
             Node::Scalar(scalar) => Some(vec![shown(&scalar.text)]),
             Node::List(list) => list
                 .items

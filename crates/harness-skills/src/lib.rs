@@ -1,9 +1,41 @@
 //! Agent Skills.
 
+mod activation;
+mod allowed_tools;
+mod catalogue;
+mod escape;
+mod examination;
+mod fields;
+mod finding;
+mod instructions;
 mod layer;
+mod limits;
+mod lookup;
 mod name;
+mod policy;
+mod resolution;
+mod resource;
+mod root;
+mod rule;
+mod scan;
 mod skill;
+mod skill_file;
+mod skills;
+mod stamp;
+mod walk;
 
+pub use activation::{Activation, ActivationError, SKILL_CONTENT};
+pub use catalogue::{Catalogue, Entry, RootReport, Status};
+pub use examination::{Examination, FilePlace, SKILL_FILE, examine};
+pub use finding::Finding;
 pub use layer::Layer;
+pub use limits::Limits;
+pub use lookup::LookupError;
 pub use name::{Identity, MAX_NAME};
+pub use policy::Policy;
+pub use resource::{Resource, ResourceError, Resources, read_resource};
+pub use root::{BuiltIn, Links, Place, Root};
+pub use rule::{RULES, Rule};
+pub use scan::RefreshOptions;
 pub use skill::{Digest, Example, Location, Skill, SkillFields};
+pub use skills::{Changes, DiscoverOptions, Skills};

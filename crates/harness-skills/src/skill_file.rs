@@ -41,7 +41,10 @@ impl SkillFile {
             return Err(Refusal::Bad(finding, Some(stamp)));
         }
         if stamp.size > limits.file_bytes {
-            return Err(Refusal::Bad(too_large(file, stamp.size, limits), Some(stamp)));
+            return Err(Refusal::Bad(
+                too_large(file, stamp.size, limits),
+                Some(stamp),
+            ));
         }
         let mut bytes = Vec::with_capacity(usize::try_from(stamp.size).unwrap_or_default() + 1);
         // What the system calls empty may have text all the same, and any file may grow.
@@ -83,7 +86,9 @@ fn refused(error: &io::Error) -> Refusal {
 fn too_large(file: File, bytes: u64, limits: &Limits) -> Finding {
     let mut head = Vec::new();
     if file.take(HEAD).read_to_end(&mut head).is_ok() {
-        let mut lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
+        let mut lines = head
+            .split(|byte| *byte == b'\n')
+            .map(<[u8]>::trim_ascii_end);
         let opens = lines.next() == Some(b"---");
         if opens && !lines.any(|line| line == b"---") && !head.contains(&0) {
             let message = format!(
@@ -96,7 +101,10 @@ fn too_large(file: File, bytes: u64, limits: &Limits) -> Finding {
 }
 
 fn size(bytes: u64, limits: &Limits) -> Finding {
-    let message = format!("the file has {bytes} bytes; the most is {}", limits.file_bytes);
+    let message = format!(
+        "the file has {bytes} bytes; the most is {}",
+        limits.file_bytes
+    );
     Finding::new(&rule::FILE_SIZE, message)
         .with_hint("move parts into files of their own, to be read when they are needed")
 }

@@ -107,7 +107,7 @@ struct Walker<'w> {
 struct Folder {
     path: PathBuf,
     depth: usize,
-    device: u64,
+    id: FileId,
 }
 
 struct Listed {
@@ -125,7 +125,7 @@ impl Walker<'_> {
                 self.folders.push_back(Folder {
                     path: self.root.to_owned(),
                     depth: 0,
-                    device: id.device,
+                    id,
                 });
                 self.go();
             }
@@ -154,12 +154,18 @@ impl Walker<'_> {
 
     fn go(&mut self) {
         loop {
-            let Some(folder) = self.folders.pop_front().or_else(|| self.linked.pop_front()) else {
-                return;
+            let folder = match self.folders.pop_front() {
+                Some(folder) => folder,
+                None => match self.linked.pop_front() {
+                    Some(folder) if self.seen.insert(folder.id) => folder,
+                    Some(_) => continue,
+                    None => return,
+                },
             };
             if folder.depth > 0 {
                 if self.looked_into >= self.limits.folders {
-                    self.reached.insert(format!("{} folders", self.limits.folders));
+                    self.reached
+                        .insert(format!("{} folders", self.limits.folders));
                     return;
                 }
                 self.looked_into += 1;
@@ -198,7 +204,10 @@ impl Walker<'_> {
                 );
                 self.note(&rule::ROOT_SKILL, message, &folder.path.join(SKILL_FILE));
             }
-        } else if listed.iter().any(|entry| MARKS_OF_TOOLS.iter().any(|mark| entry.name == *mark)) {
+        } else if listed
+            .iter()
+            .any(|entry| MARKS_OF_TOOLS.iter().any(|mark| entry.name == *mark))
+        {
             return;
         }
         for entry in listed {
@@ -223,7 +232,8 @@ impl Walker<'_> {
         }
         listed.sort_by(|one, other| one.name.as_bytes().cmp(other.name.as_bytes()));
         if listed.len() > self.entries {
-            self.reached.insert(format!("{} entries", self.limits.entries));
+            self.reached
+                .insert(format!("{} entries", self.limits.entries));
             listed.truncate(self.entries);
         }
         self.entries -= listed.len();
@@ -288,7 +298,13 @@ impl Walker<'_> {
         true
     }
 
-    fn candidate(&mut self, file: PathBuf, directory: PathBuf, findings: Vec<Finding>, is_refused: bool) {
+    fn candidate(
+        &mut self,
+        file: PathBuf,
+        directory: PathBuf,
+        findings: Vec<Finding>,
+        is_refused: bool,
+    ) {
         self.result.candidates.push(Candidate {
             file,
             directory,
@@ -329,14 +345,18 @@ impl Walker<'_> {
                 Ok(metadata) if metadata.is_dir() => Stamp::of(&metadata).id,
                 Ok(_) => return,
                 Err(error) => {
-                    self.note(&rule::BROKEN_LINK, format!("the link leads nowhere: {error}"), &path);
+                    self.note(
+                        &rule::BROKEN_LINK,
+                        format!("the link leads nowhere: {error}"),
+                        &path,
+                    );
                     self.watch(path, None);
                     return;
                 }
             }
         } else {
             FileId {
-                device: folder.device,
+                device: folder.id.device,
                 inode: entry.inode,
             }
         };
@@ -344,21 +364,20 @@ impl Walker<'_> {
             return;
         }
         if depth > self.limits.depth {
-            self.reached.insert(format!("a depth of {} folders", self.limits.depth));
+            self.reached
+                .insert(format!("a depth of {} folders", self.limits.depth));
             return;
         }
         if is_link && let Some(finding) = self.leads_outside(&path) {
             let is_refused = finding.code == rule::LINK_REFUSED.code;
-            self.result.notes.extend(finding.lenient().map(|note| note.in_file(&path)));
+            self.result
+                .notes
+                .extend(finding.lenient().map(|note| note.in_file(&path)));
             if is_refused {
                 return;
             }
         }
-        let found = Folder {
-            path,
-            depth,
-            device: id.device,
-        };
+        let found = Folder { path, depth, id };
         if is_link {
             // Seen when it is looked into: the folder itself may still come.
             self.linked.push_back(found);
@@ -385,7 +404,8 @@ impl Walker<'_> {
         }
         let target = target.display();
         Some(if is_confined {
-            let message = format!("the link leads to {target}, out of its root: it is not followed");
+            let message =
+                format!("the link leads to {target}, out of its root: it is not followed");
             Finding::new(&rule::LINK_REFUSED, message)
         } else {
             let message = format!("the link leads to {target}, out of its root");
@@ -401,7 +421,9 @@ impl Walker<'_> {
 
     fn note(&mut self, rule: &Rule, message: impl Into<String>, path: &Path) {
         let note = Finding::new(rule, message).lenient();
-        self.result.notes.extend(note.map(|note| note.in_file(path)));
+        self.result
+            .notes
+            .extend(note.map(|note| note.in_file(path)));
     }
 
     fn finish(mut self) -> Walk {

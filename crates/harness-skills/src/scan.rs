@@ -1,0 +1,340 @@
+//! What was found in one root, and whether that is still so.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use harness_frontmatter::{Diagnostic, Severity};
+
+use crate::examination::{Examination, FilePlace, SKILL_FILE, examine};
+use crate::finding::Finding;
+use crate::limits::Limits;
+use crate::name::{Identity, shown};
+use crate::root::{BuiltIn, Place, Root};
+use crate::rule;
+use crate::skill::{Digest, Location, Skill};
+use crate::skill_file::{Refusal, SkillFile};
+use crate::stamp::Stamp;
+use crate::walk::{Candidate, Walk, walk};
+
+/// What was found in one root.
+#[derive(Debug, Default)]
+pub(crate) struct Scan {
+    /// The folder that was looked into, if it is one.
+    pub(crate) path: Option<PathBuf>,
+    /// The skills, good and bad, by their paths.
+    pub(crate) found: Vec<Arc<Found>>,
+    /// What is to be told beside them.
+    pub(crate) notes: Vec<Diagnostic>,
+    watched: Vec<(PathBuf, Option<Stamp>)>,
+    is_settled: bool,
+    /// How many files were read for it.
+    pub(crate) files_read: usize,
+}
+
+/// A skill, good or bad.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) skill: Arc<Skill>,
+    pub(crate) loads: bool,
+    /// What a lenient reader says.
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    /// What the walk had found; part of the diagnostics.
+    walked: Vec<Finding>,
+    /// `None` for texts, and for files that could not be opened.
+    pub(crate) stamp: Option<Stamp>,
+    is_settled: bool,
+    /// Whether the file is broken by now, and this is what it was before.
+    is_stale: bool,
+}
+
+/// How a look at what may have changed is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RefreshOptions {
+    /// Read every file again, and compare the content. Without it, a file of which neither size nor times
+    /// nor number changed counts as unchanged. Default: no.
+    pub verify_content: bool,
+    /// Keep a skill for one more refresh when its file becomes invalid: it may be half written.
+    /// Default: no.
+    pub keep_last_good: bool,
+}
+
+impl RefreshOptions {
+    /// Reads every file again.
+    pub fn verify_content(mut self) -> Self {
+        self.verify_content = true;
+        self
+    }
+
+    /// Keeps a skill whose file becomes invalid for one more refresh.
+    pub fn keep_last_good(mut self) -> Self {
+        self.keep_last_good = true;
+        self
+    }
+}
+
+impl Scan {
+    /// Looks through a root. `before` is what was found in it the last time.
+    pub(crate) fn take(
+        root: &Root,
+        precedence: u32,
+        limits: &Limits,
+        before: Option<&Self>,
+        options: RefreshOptions,
+    ) -> Self {
+        let reader = Reader {
+            root,
+            precedence,
+            limits,
+            options,
+            now: SystemTime::now(),
+        };
+        match &root.place {
+            Place::Path(path) => reader.path(path, before),
+            Place::Texts(texts) => reader.texts(texts),
+        }
+    }
+
+    /// Whether all of it is as it was. Costs a `stat` for each skill, and for each folder that is not
+    /// one.
+    pub(crate) fn is_current(&self, options: RefreshOptions) -> bool {
+        let is_text = self.path.is_none();
+        is_text
+            || self.is_settled
+                && !options.verify_content
+                && self.found.iter().all(|found| found.is_current())
+                && self
+                    .watched
+                    .iter()
+                    .all(|(path, stamp)| stat(path) == *stamp)
+    }
+
+    /// Whether it says the same as another one.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.path == other.path
+            && self.notes == other.notes
+            && self.found.len() == other.found.len()
+            && self.found.iter().zip(&other.found).all(|(one, other)| {
+                Arc::ptr_eq(&one.skill, &other.skill)
+                    && one.loads == other.loads
+                    && one.diagnostics == other.diagnostics
+            })
+    }
+}
+
+impl Found {
+    fn is_current(&self) -> bool {
+        let path = self.skill.file();
+        self.is_settled && !self.is_stale && path.is_none_or(|path| stat(path) == self.stamp)
+    }
+
+    /// The same skill, in the state that its file is in now.
+    fn in_state(&self, stamp: Stamp, now: SystemTime) -> Self {
+        Self {
+            skill: Arc::clone(&self.skill),
+            loads: self.loads,
+            diagnostics: self.diagnostics.clone(),
+            walked: self.walked.clone(),
+            stamp: Some(stamp),
+            is_settled: stamp.is_settled(now),
+            is_stale: false,
+        }
+    }
+}
+
+fn stat(path: &Path) -> Option<Stamp> {
+    let metadata = std::fs::metadata(path).ok()?;
+    Some(Stamp::of(&metadata))
+}
+
+struct Reader<'r> {
+    root: &'r Root,
+    precedence: u32,
+    limits: &'r Limits,
+    options: RefreshOptions,
+    now: SystemTime,
+}
+
+impl Reader<'_> {
+    fn texts(&self, texts: &[BuiltIn]) -> Scan {
+        let found = texts.iter().map(|built_in| {
+            let place = FilePlace {
+                folder: Some(OsStr::new(&*built_in.folder)),
+                file: Some(OsStr::new(SKILL_FILE)),
+            };
+            let examination = examine(built_in.text.as_bytes(), &place, self.limits);
+            let location = Location::Text(Arc::clone(&built_in.text));
+            let digest = Digest::of(built_in.text.as_bytes());
+            Arc::new(self.found(examination, location, digest, None, Vec::new()))
+        });
+        Scan {
+            found: found.collect(),
+            is_settled: true,
+            ..Scan::default()
+        }
+    }
+
+    fn path(&self, path: &Path, before: Option<&Scan>) -> Scan {
+        let Walk {
+            candidates,
+            mut notes,
+            watched,
+            is_settled,
+        } = walk(path, &self.root.layer, self.root.links, self.limits);
+        let known: HashMap<&Path, &Arc<Found>> = before
+            .into_iter()
+            .flat_map(|scan| &scan.found)
+            .filter_map(|found| Some((found.skill.file()?, found)))
+            .collect();
+        let mut found = Vec::with_capacity(candidates.len());
+        let (mut files_read, mut bytes) = (0, 0_u64);
+        for (number, candidate) in candidates.into_iter().enumerate() {
+            if bytes > self.limits.bytes {
+                let message = format!(
+                    "not all of it was read: the most is {} bytes; {number} files were",
+                    self.limits.bytes
+                );
+                let note = Finding::new(&rule::SCAN_TRUNCATED, message).lenient();
+                notes.extend(note.map(|note| note.in_file(path)));
+                break;
+            }
+            let known = known.get(&*candidate.file).copied();
+            if let Some(known) = known.filter(|known| self.is_unchanged(&candidate, known)) {
+                bytes += known.skill.digest.bytes;
+                found.push(Arc::clone(known));
+                continue;
+            }
+            files_read += 1;
+            if let Some(read) = self.read(candidate, known) {
+                bytes += read.skill.digest.bytes;
+                found.push(Arc::new(read));
+            }
+        }
+        Scan {
+            path: Some(path.to_owned()),
+            found,
+            notes,
+            watched,
+            is_settled,
+            files_read,
+        }
+    }
+
+    fn is_unchanged(&self, candidate: &Candidate, known: &Found) -> bool {
+        !self.options.verify_content && known.walked == candidate.findings && known.is_current()
+    }
+
+    /// `None` if nothing is there any more.
+    fn read(&self, candidate: Candidate, known: Option<&Arc<Found>>) -> Option<Found> {
+        let Candidate {
+            file,
+            directory,
+            findings,
+            is_refused,
+        } = candidate;
+        let place = FilePlace {
+            folder: directory.file_name(),
+            file: file.file_name(),
+        };
+        let name = || {
+            let folder = directory.file_name().unwrap_or_default();
+            shown(&folder.to_string_lossy())
+        };
+        let (examination, digest, stamp) = if is_refused {
+            let mut findings = findings.clone();
+            let last = findings.pop()?;
+            let stamp = stat(&file);
+            (
+                Examination::unreadable(name(), last),
+                Digest::of(b""),
+                stamp,
+            )
+        } else {
+            match SkillFile::read(&file, self.limits) {
+                Ok(SkillFile { bytes, stamp }) => {
+                    let digest = Digest::of(&bytes);
+                    if let Some(known) = known
+                        && known.skill.digest == digest
+                        && known.walked == findings
+                        && known.loads
+                    {
+                        return Some(known.in_state(stamp, self.now));
+                    }
+                    (examine(&bytes, &place, self.limits), digest, Some(stamp))
+                }
+                Err(Refusal::Gone) => return None,
+                Err(Refusal::Bad(finding, stamp)) => (
+                    Examination::unreadable(name(), finding),
+                    Digest::of(b""),
+                    stamp,
+                ),
+            }
+        };
+        if let Some(known) = known
+            && self.options.keep_last_good
+            && !examination.loads()
+            && known.loads
+            && !known.is_stale
+        {
+            return Some(Found {
+                is_stale: true,
+                stamp,
+                ..known.in_state(stamp?, self.now)
+            });
+        }
+        let walked = if is_refused { Vec::new() } else { findings };
+        let location = Location::File { file, directory };
+        Some(self.found(examination, location, digest, stamp, walked))
+    }
+
+    fn found(
+        &self,
+        examination: Examination,
+        location: Location,
+        digest: Digest,
+        stamp: Option<Stamp>,
+        walked: Vec<Finding>,
+    ) -> Found {
+        let path = match &location {
+            Location::File { file, .. } => Some(file.clone()),
+            Location::Text(_) => None,
+        };
+        let loads = examination.loads();
+        let told = walked.iter().chain(&examination.findings);
+        let diagnostics: Vec<Diagnostic> = told
+            .filter_map(Finding::lenient)
+            .map(|mut diagnostic| {
+                diagnostic.path.clone_from(&path);
+                diagnostic
+            })
+            .collect();
+        let name = &examination.fields.name;
+        let identity = match &self.root.namespace {
+            Some(namespace) => Identity::within(namespace, name),
+            None => Identity::of(name),
+        };
+        let fatal = |diagnostic: &Diagnostic| diagnostic.severity == Severity::Error;
+        let skill = Skill {
+            fields: examination.fields,
+            layer: self.root.layer.clone(),
+            origin: self.root.origin.clone(),
+            namespace: self.root.namespace.clone(),
+            location,
+            precedence: self.precedence,
+            digest,
+            identity,
+        };
+        Found {
+            skill: Arc::new(skill),
+            loads: loads && !diagnostics.iter().any(fatal),
+            diagnostics,
+            walked,
+            is_settled: stamp.is_none_or(|stamp| stamp.is_settled(self.now)),
+            stamp,
+            is_stale: false,
+        }
+    }
+}
