@@ -3,6 +3,7 @@
 mod activation;
 mod allowed_tools;
 mod catalogue;
+mod default_roots;
 mod escape;
 mod examination;
 mod fields;
@@ -26,6 +27,7 @@ mod walk;
 
 pub use activation::{Activation, ActivationError, SKILL_CONTENT};
 pub use catalogue::{Catalogue, Entry, RootReport, Status};
+pub use default_roots::{DefaultRoots, LOCK_FILE, MANAGED_FOLDER};
 pub use examination::{Examination, FilePlace, SKILL_FILE, examine};
 pub use finding::Finding;
 pub use layer::Layer;
