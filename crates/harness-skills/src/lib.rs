@@ -1,9 +1,12 @@
 //! Agent Skills.
 
+mod escape;
+mod format;
 mod layer;
 mod name;
 mod skill;
 
+pub use format::{Format, FormatOptions, FormattedSkills, format_skills};
 pub use layer::Layer;
 pub use name::{Identity, MAX_NAME};
 pub use skill::{Digest, Example, Location, Skill, SkillFields};

@@ -1,2 +1,4 @@
 //! The tests of harness-skills, in one binary.
 #![cfg(test)]
+
+mod format;
