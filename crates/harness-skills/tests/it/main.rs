@@ -2,3 +2,4 @@
 #![cfg(test)]
 
 mod format;
+mod full_format;
