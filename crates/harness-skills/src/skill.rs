@@ -6,7 +6,7 @@ use std::sync::Arc;
 use harness_frontmatter::{Entry, Mapping};
 
 use crate::layer::Layer;
-use crate::name::{Identity, slug};
+use crate::name::{Identity, shown, slug};
 
 /// A skill that can be loaded: what its file says of itself, and where it is.
 ///
@@ -109,6 +109,32 @@ pub struct Digest {
 }
 
 impl Skill {
+    /// One that is part of the program: its name, its description and its instructions. It ranks first,
+    /// and people are offered it.
+    pub fn from_text(
+        layer: Layer,
+        name: &str,
+        description: &str,
+        body: impl Into<Arc<str>>,
+    ) -> Self {
+        let body = body.into();
+        Self {
+            fields: SkillFields {
+                name: shown(name),
+                description: description.to_owned(),
+                user_invocable: true,
+                ..SkillFields::default()
+            },
+            layer,
+            origin: None,
+            namespace: None,
+            precedence: 0,
+            digest: Digest::of(body.as_bytes()),
+            location: Location::Text(body),
+            identity: Identity::of(name),
+        }
+    }
+
     /// The name that it goes by: `name`, or `namespace:name`.
     pub fn name(&self) -> String {
         match &self.namespace {

@@ -1,2 +1,5 @@
 //! The tests of harness-skills, in one binary.
 #![cfg(test)]
+
+mod format;
+mod full_format;
