@@ -75,7 +75,30 @@ impl<'t> Document<'t> {
 
     /// As [`Document::parse`], within other limits.
     pub fn parse_with(text: &'t str, limits: &Limits) -> Result<Self, Error> {
-        let start = Position { line: 1, column: 1 };
+        let frame = Frame::of(text, limits)?;
+        let read = match &frame.parts {
+            Some(parts) => Some(read(parts, limits)?),
+            None => None,
+        };
+        Ok(frame.document(read))
+    }
+
+    /// As [`Document::parse_with`], from bytes that may not be UTF-8.
+    pub fn from_bytes(bytes: &'t [u8], limits: &Limits) -> Result<Self, Error> {
+        Self::parse_with(utf8(bytes, limits)?, limits)
+    }
+}
+
+/// A text, taken apart and not yet read.
+pub(crate) struct Frame<'t> {
+    text: &'t str,
+    /// `None` if there is no frontmatter.
+    pub(crate) parts: Option<Parts<'t>>,
+    oddities: Vec<Oddity>,
+}
+
+impl<'t> Frame<'t> {
+    pub(crate) fn of(text: &'t str, limits: &Limits) -> Result<Self, Error> {
         within(text.len(), limits)?;
         if let Some(at) = text.bytes().position(|byte| byte == 0) {
             return Err(Error::ControlCharacter {
@@ -92,37 +115,41 @@ impl<'t> Document<'t> {
             }
             None => text,
         };
-        let Some(parts) = fences::split(text)? else {
-            return Ok(Self {
-                fields: Mapping::empty(start),
-                body: text,
-                body_line: 1,
-                has_frontmatter: false,
-                oddities,
-            });
-        };
-        if parts.opened > 1 {
-            odd(OddityKind::BlankLinesBefore, 1);
-        }
-        if let Some(line) = parts.loose {
-            odd(OddityKind::BlanksAfterFence, line);
-        }
-        let read = read(&parts, limits)?;
-        if let Some(line) = read.first_alias {
-            odd(OddityKind::Alias, line);
+        let parts = fences::split(text)?;
+        if let Some(parts) = &parts {
+            if parts.opened > 1 {
+                odd(OddityKind::BlankLinesBefore, 1);
+            }
+            if let Some(line) = parts.loose {
+                odd(OddityKind::BlanksAfterFence, line);
+            }
         }
         Ok(Self {
-            fields: read.fields,
-            body: &text[parts.body..],
-            body_line: parts.body_line,
-            has_frontmatter: true,
+            text,
+            parts,
             oddities,
         })
     }
 
-    /// As [`Document::parse_with`], from bytes that may not be UTF-8.
-    pub fn from_bytes(bytes: &'t [u8], limits: &Limits) -> Result<Self, Error> {
-        Self::parse_with(utf8(bytes, limits)?, limits)
+    /// The document with what was read of its frontmatter.
+    pub(crate) fn document(mut self, read: Option<tree::Read>) -> Document<'t> {
+        let alias = read.as_ref().and_then(|read| read.first_alias);
+        self.oddities.extend(alias.map(|line| Oddity {
+            kind: OddityKind::Alias,
+            line,
+        }));
+        let start = Position { line: 1, column: 1 };
+        let (body, body_line) = match &self.parts {
+            Some(parts) => (parts.body, parts.body_line),
+            None => (0, 1),
+        };
+        Document {
+            fields: read.map_or_else(|| Mapping::empty(start), |read| read.fields),
+            body: self.text.get(body..).unwrap_or_default(),
+            body_line,
+            has_frontmatter: self.parts.is_some(),
+            oddities: self.oddities,
+        }
     }
 }
 

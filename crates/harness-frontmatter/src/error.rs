@@ -211,7 +211,7 @@ fn seen(lookalike: Option<usize>) -> String {
 
 /// What helps against an error of the parser, by its words.
 fn yaml_hint(message: &str) -> Option<&'static str> {
-    const HINTS: [(&str, &str); 7] = [
+    const HINTS: [(&str, &str); 8] = [
         (
             "mapping values are not allowed",
             "quote the value: a `: ` in it, or a `:` at its end, begins another mapping",
@@ -232,6 +232,10 @@ fn yaml_hint(message: &str) -> Option<&'static str> {
         (
             "simple key expect",
             "each line has to be `key: value`, with a blank behind the colon; indent what goes on",
+        ),
+        (
+            "unexpected character",
+            "quote the value: it begins with a character that YAML keeps for itself",
         ),
         ("unknown anchor", "quote the value: it begins with `*`"),
     ];

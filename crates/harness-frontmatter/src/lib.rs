@@ -39,6 +39,8 @@
 //! # Ok::<(), harness_frontmatter::Error>(())
 //! ```
 
+mod blocks;
+mod cleaned;
 mod code;
 mod diagnostic;
 mod document;
@@ -48,8 +50,10 @@ mod limits;
 mod mapping;
 mod node;
 mod position;
+mod quoting;
 mod recover;
 mod repair;
+mod singly;
 mod tree;
 
 pub use code::{Code, codes};

@@ -124,10 +124,13 @@ fn read_events(
     while let Some(event) = parser.next_event() {
         let (event, span) = event.map_err(|error| {
             let mark = error.marker();
-            let misread = Error::Yaml {
-                message: error.info().to_owned(),
-                position: source.place(mark.line(), mark.col()),
-            };
+            let position = source.place(mark.line(), mark.col());
+            // The parser looks ahead, and has a bound of its own for it.
+            if error.info() == "recursion limit exceeded" {
+                return (too_deep(builder.limits.depth, position), None);
+            }
+            let message = error.info().to_owned();
+            let misread = Error::Yaml { message, position };
             (misread, tab_behind_colon(source.block, mark.index()))
         })?;
         let position = source.place(span.start.line(), span.start.col());
@@ -404,18 +407,22 @@ impl<'l> Builder<'l> {
     fn deepen(&self, levels: usize, position: Position) -> Result<(), Error> {
         let max = self.limits.depth;
         if self.open.len().saturating_add(levels) > max {
-            return Err(limit("the depth of lists and mappings is", max, position));
+            return Err(too_deep(max, position));
         }
         Ok(())
     }
 }
 
-fn limit(what: &'static str, max: usize, position: Position) -> Error {
+pub(crate) fn limit(what: &'static str, max: usize, position: Position) -> Error {
     Error::Limit {
         what,
         max,
         position,
     }
+}
+
+fn too_deep(max: usize, position: Position) -> Error {
+    limit("the depth of lists and mappings is", max, position)
 }
 
 /// No deeper than the depth of the limits.
