@@ -1,6 +1,6 @@
 //! All there is to a skill, in one text.
 
-use harness_frontmatter::{Mapping, Node};
+use harness_frontmatter::{Entry, Node};
 
 use crate::escape::{enclosed, escaped, escaped_path, lines};
 use crate::name::shown;
@@ -64,8 +64,12 @@ pub fn format_full(skill: &Skill, instructions: &str) -> String {
     }
     out.list("references", "reference", &fields.references);
     out.examples(&fields.examples);
-    out.mapping("metadata", fields.metadata.as_ref());
-    out.mapping("extra", fields.extra.as_ref());
+    let metadata = fields.metadata.as_ref();
+    out.entries(
+        "metadata",
+        metadata.map_or(&[], |metadata| &metadata.entries),
+    );
+    out.entries("extra", &fields.extra);
     out.instructions(instructions);
     out.close("skill");
     out.text.truncate(out.text.trim_end().len());
@@ -138,17 +142,17 @@ impl Elements {
     }
 
     /// The names of fields are anything, so they are attributes: `<field name="a b">`.
-    fn mapping(&mut self, tag: &str, mapping: Option<&Mapping>) {
-        let Some(mapping) = mapping.filter(|mapping| !mapping.is_empty()) else {
+    fn entries(&mut self, tag: &str, entries: &[Entry]) {
+        if entries.is_empty() {
             return;
-        };
+        }
         self.open(tag);
-        self.fields(mapping);
+        self.fields(entries);
         self.close(tag);
     }
 
-    fn fields(&mut self, mapping: &Mapping) {
-        for entry in &mapping.entries {
+    fn fields(&mut self, entries: &[Entry]) {
+        for entry in entries {
             let name = escaped(&shown(&entry.key.text));
             self.node(&format!("field name=\"{name}\""), "field", &entry.value);
         }
@@ -171,7 +175,7 @@ impl Elements {
             }
             Node::Mapping(mapping) => {
                 self.push(&["\n"]);
-                self.fields(mapping);
+                self.fields(&mapping.entries);
             }
         }
         self.close(tag);

@@ -39,7 +39,7 @@ nested:
     example.expected_outcome = Some("It is out".to_owned());
     it.fields.examples = vec![example, Example::default()];
     it.fields.metadata = Some(mapping.clone());
-    it.fields.extra = Some(mapping);
+    it.fields.extra = mapping.entries;
     let instructions = "# Deploy\n\nRun `a < b && c`. Not </instructions > and not < / SKILL>.";
     insta::assert_snapshot!(format_full(&it, instructions));
 }
