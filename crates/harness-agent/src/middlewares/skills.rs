@@ -9,7 +9,7 @@ use harness_core::{
     RunInput, RunOutcome, SystemPrompt, Text, ToolRef, UserMessage, UserPart, async_trait,
 };
 use harness_prompt::{Library, Section, parse_invocation};
-use harness_skills::{Catalogue, FormatOptions, Skills, format_skills};
+use harness_skills::{Catalogue, FormatOptions, FormattedSkills, Skills, format_skills};
 use serde_json::json;
 
 use self::load_skill::LoadSkill;
@@ -185,21 +185,7 @@ impl SkillsMiddleware {
         let skills = catalogue.for_models().map(|skill| &**skill);
         let skills = skills.filter(|_| inner.access != SkillAccess::None);
         let formatted = format_skills(skills, &options);
-        let mut warnings = Vec::new();
-        if !formatted.omitted.is_empty() {
-            warnings.push(format!(
-                "{} skills are not listed to the model, because their names alone have no room: {}",
-                formatted.omitted.len(),
-                some_of(&formatted.omitted)
-            ));
-        }
-        if !formatted.names_only.is_empty() {
-            warnings.push(format!(
-                "{} skills are listed to the model without a description, because there is no room: {}",
-                formatted.names_only.len(),
-                some_of(&formatted.names_only)
-            ));
-        }
+        let mut warnings: Vec<String> = shortage(&formatted).into_iter().collect();
         let values = json!({ "block": formatted.text, "tool": tool });
         let (section, error) = inner.library.section(SKILLS_SECTION, &values)?;
         warnings.extend(error.as_ref().map(fallback_warning));
@@ -256,6 +242,21 @@ impl SkillsMiddleware {
 /// The tools for skills.
 pub(crate) fn tools(view: &Arc<SkillView>) -> Vec<ToolRef> {
     vec![ToolRef::new(LoadSkill::new(Arc::clone(view)))]
+}
+
+/// What had no room in the list, for people.
+fn shortage(formatted: &FormattedSkills) -> Option<String> {
+    let of = |names: &[String], what: &str| {
+        let count = names.len();
+        (count > 0).then(|| format!("{count} {what} ({})", some_of(names)))
+    };
+    let omitted = of(&formatted.omitted, "are not listed to the model at all");
+    let bare = of(
+        &formatted.names_only,
+        "are listed without their description",
+    );
+    let parts: Vec<String> = [omitted, bare].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| format!("too many skills for their list: {}", parts.join("; ")))
 }
 
 /// A few names, and how many there are beside them.

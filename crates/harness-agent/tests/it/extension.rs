@@ -87,8 +87,9 @@ async fn each_sees_the_last_ones_result() {
         "grep",
         "find",
         "ls",
-        "one-after-6",
-        "two-after-7",
+        "load_skill",
+        "one-after-7",
+        "two-after-8",
     ];
     assert_eq!(names, expected);
     let prompt = config.system_prompt().text();
