@@ -3,3 +3,6 @@
 
 mod format;
 mod full_format;
+mod git_world;
+mod source_safety;
+mod sources;
