@@ -29,6 +29,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: ToolsCommand,
     },
+    /// Look at the skills, check them, or begin a new one.
+    Skills {
+        #[command(subcommand)]
+        command: SkillsCommand,
+    },
     /// Show what would be used, where it came from, and what is wrong.
     Doctor(DoctorArguments),
 }
@@ -51,6 +56,20 @@ pub(crate) enum ToolsCommand {
     List(ToolsListArguments),
     /// Call a tool by hand, as a model would.
     Call(ToolsCallArguments),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SkillsCommand {
+    /// List the skills.
+    List(SkillsListArguments),
+    /// Show a skill: what it says of itself, where it comes from, its instructions.
+    Show(SkillsShowArguments),
+    /// Hold skills against the standard, to the letter.
+    Validate(SkillsValidateArguments),
+    /// Begin a new skill.
+    New(SkillsNewArguments),
+    /// Fetch the repositories that are configured.
+    Update,
 }
 
 #[derive(Args, Debug)]
@@ -132,6 +151,18 @@ pub(crate) struct AgentArguments {
     /// Plan first: until a plan is approved, nothing can be changed. The same as `/plan` before the task.
     #[arg(long)]
     pub(crate) plan: bool,
+    #[command(flatten)]
+    pub(crate) skills: SkillFlags,
+}
+
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct SkillFlags {
+    /// A skill to use, or a folder of skills; before all others. Can be given more than once.
+    #[arg(long = "skill", value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Use no skills but those of --skill.
+    #[arg(long = "no-skills")]
+    pub(crate) none: bool,
 }
 
 #[derive(Args, Debug)]
@@ -212,6 +243,84 @@ pub(crate) struct ToolsCallArguments {
     /// The output as text, or the outcome as one JSON object.
     #[arg(long, value_enum, default_value_t = Output::Text)]
     pub(crate) output: Output,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SkillsListArguments {
+    /// Also those that are shadowed, held back or invalid, in the order of precedence.
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// The folder to work in.
+    #[arg(short = 'C', long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) skills: SkillFlags,
+    #[command(flatten)]
+    pub(crate) format: FormatArguments,
+}
+
+#[derive(Args, Debug)]
+#[command(
+    after_long_help = "Exit status: 0 it is shown; 2 there is none of that name, or several."
+)]
+pub(crate) struct SkillsShowArguments {
+    /// Its name, also with its layer, `NAME@project`; or the path of a SKILL.md or of its folder.
+    #[arg(value_name = "NAME[@LAYER]|PATH")]
+    pub(crate) name: String,
+    /// The folder to work in.
+    #[arg(short = 'C', long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) skills: SkillFlags,
+    #[command(flatten)]
+    pub(crate) format: FormatArguments,
+}
+
+#[derive(Args, Debug)]
+#[command(
+    after_long_help = "Exit status: 0 all are valid; 1 an error was found; 2 there is nothing to check."
+)]
+pub(crate) struct SkillsValidateArguments {
+    /// A SKILL.md, its folder, or a folder of skills.
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// An error that does not count, by its code: UNKNOWN-FIELD. Can be given more than once.
+    #[arg(long, value_name = "CODE")]
+    pub(crate) allow: Vec<String>,
+    #[command(flatten)]
+    pub(crate) format: FormatArguments,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SkillsNewArguments {
+    /// Its name: lower-case letters, digits and hyphens.
+    pub(crate) name: String,
+    /// The folder of skills to put it in, instead of .harness/skills.
+    #[arg(long, value_name = "DIR", conflicts_with = "user")]
+    pub(crate) path: Option<PathBuf>,
+    /// Put it into your own folder, for all projects.
+    #[arg(long)]
+    pub(crate) user: bool,
+    /// The folder to work in.
+    #[arg(short = 'C', long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct FormatArguments {
+    /// As JSON: the same as --output json.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// As text, or as JSON in one piece.
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    pub(crate) output: Output,
+}
+
+impl FormatArguments {
+    /// Whether JSON is asked for.
+    pub(crate) fn wants_json(&self) -> bool {
+        self.json || self.output == Output::Json
+    }
 }
 
 #[derive(Args, Debug)]

@@ -12,6 +12,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::failure::Failure;
+use crate::skill_settings::SkillsConfig;
 
 /// The most bytes of a configuration file.
 const MAX_BYTES: u64 = 1024 * 1024;
@@ -38,6 +39,8 @@ pub(crate) struct ConfigFile {
     pub(crate) trusted_projects: Option<Vec<PathBuf>>,
     /// What the workspace's files may add to the system prompt.
     pub(crate) context: ContextConfig,
+    /// Which skills are used, and where they are looked for.
+    pub(crate) skills: SkillsConfig,
     pub(crate) providers: BTreeMap<String, ProviderConfig>,
 }
 

@@ -1,6 +1,7 @@
 //! `harness doctor`: what would be used, where it came from, what is wrong.
 
 use std::fmt::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use harness_agent::middlewares::PlanState;
@@ -15,8 +16,9 @@ use crate::plan::Plan;
 use crate::services::LocalServers;
 use crate::settings::{FileState, Setting, Settings};
 use crate::setup::Setup;
-use crate::stdout;
+use crate::terminal::one_line;
 use crate::tools_command::no_model;
+use crate::{skill_report, stdout};
 
 /// A report in the making.
 #[derive(Default)]
@@ -78,6 +80,7 @@ pub(crate) async fn run(arguments: DoctorArguments) -> Result<ExitCode, Failure>
             report_model(&mut report, &setup).await;
             report_tools(&mut report, &setup, &arguments);
             report_prompts(&mut report, &setup, &arguments).await;
+            report_skills(&mut report, &setup);
         }
     }
     report.heading("problems");
@@ -141,13 +144,29 @@ fn report_settings(report: &mut Report, settings: &Settings) {
         settings.context_tokens.as_ref(),
         ToString::to_string,
     );
-    report.setting("context files", settings.context_files.as_ref(), |files| {
-        let files = files.iter().map(|file| file.display().to_string());
-        files.collect::<Vec<_>>().join(", ")
-    });
+    let joined = |paths: &Vec<PathBuf>| {
+        let paths = paths.iter().map(|path| path.display().to_string());
+        paths.collect::<Vec<_>>().join(", ")
+    };
+    report.setting("context files", settings.context_files.as_ref(), joined);
+    let skills = &settings.skills;
+    report.setting("skills", skills.enabled.as_ref(), yes_or_no);
+    report.setting("skills named", skills.named.as_ref(), joined);
+    report.setting("skills paths", skills.paths.as_ref(), joined);
+    report.setting("skills policy", skills.policy.as_ref(), ToString::to_string);
+    report.setting("skills claude", skills.claude.as_ref(), yes_or_no);
+    report.setting("skills pi", skills.pi.as_ref(), yes_or_no);
     report.setting("ca_file", settings.ca_file.as_ref(), |path| {
         path.display().to_string()
     });
+    if let Some(repositories) = &skills.repositories {
+        for repository in &repositories.value {
+            let trusted = if repository.trusted { ", trusted" } else { "" };
+            let address = shown_address(&repository.url);
+            let origin = &repositories.origin;
+            report.line("skills of", &format!("{address}{trusted}  (from {origin})"));
+        }
+    }
     for (name, provider) in &settings.providers {
         let address = match &provider.value.base_url {
             Some(address) => shown_address(address),
@@ -298,6 +317,18 @@ async fn report_prompts(report: &mut Report, setup: &Setup, arguments: &DoctorAr
         for warning in &shown.warnings {
             report.line("note", warning);
         }
+    }
+}
+
+fn report_skills(report: &mut Report, setup: &Setup) {
+    report.heading("skills");
+    match setup.skills() {
+        Ok(skills) => {
+            for (name, value) in skill_report::lines(&skills.catalogue()) {
+                report.line(name, &one_line(&value));
+            }
+        }
+        Err(failure) => report.problem(&failure),
     }
 }
 

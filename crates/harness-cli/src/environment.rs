@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use harness_skills::MANAGED_FOLDER;
+
 use crate::services::SERVICES;
 
 /// `HARNESS_MODEL`: the model, as `PROVIDER/MODEL`.
@@ -22,6 +24,8 @@ pub(crate) const MAX_TURNS: &str = "HARNESS_MAX_TURNS";
 pub(crate) const TIMEOUT: &str = "HARNESS_TIMEOUT";
 /// `HARNESS_CA_FILE`: certificates to trust beside the system's.
 pub(crate) const CA_FILE: &str = "HARNESS_CA_FILE";
+/// `HARNESS_MANAGED_SKILLS`: where the owner of the machine puts skills.
+pub(crate) const MANAGED_SKILLS: &str = "HARNESS_MANAGED_SKILLS";
 
 /// The variables that the program reads, each with what it is for; `harness doctor` lists those that
 /// are set. Beside them it reads the variables that hold keys: see [`Environment::key`].
@@ -41,6 +45,10 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
         "a PEM file with certificates to trust beside the system's",
     ),
     (
+        MANAGED_SKILLS,
+        "the folder of the machine's own skills, instead of /etc/harness/skills",
+    ),
+    (
         "HOME",
         "the home folder: `~`, and where configuration is looked for",
     ),
@@ -51,6 +59,10 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
     (
         "XDG_STATE_HOME",
         "where records of runs are kept, instead of ~/.local/state",
+    ),
+    (
+        "XDG_CACHE_HOME",
+        "where fetched skills are kept, instead of ~/.cache",
     ),
     ("PATH", "where bash is looked for"),
     (
@@ -152,25 +164,37 @@ impl Environment {
 
     /// The folder of the user's configuration.
     pub(crate) fn config_folder(&self) -> Option<PathBuf> {
-        let base = self
-            .variables
-            .get("XDG_CONFIG_HOME")
-            .map(PathBuf::from)
-            // The XDG base directory specification has relative paths ignored.
-            .filter(|folder| folder.is_absolute())
-            .or_else(|| self.home().map(|home| home.join(".config")))?;
-        Some(base.join("harness"))
+        self.base_folder("XDG_CONFIG_HOME", ".config")
     }
 
     /// The folder for what is kept from one run to the next.
     pub(crate) fn state_folder(&self) -> Option<PathBuf> {
-        let base = self
-            .variables
-            .get("XDG_STATE_HOME")
-            .map(PathBuf::from)
-            .filter(|folder| folder.is_absolute())
-            .or_else(|| self.home().map(|home| home.join(".local/state")))?;
+        self.base_folder("XDG_STATE_HOME", ".local/state")
+    }
+
+    /// The folder for what can be fetched again.
+    pub(crate) fn cache_folder(&self) -> Option<PathBuf> {
+        self.base_folder("XDG_CACHE_HOME", ".cache")
+    }
+
+    /// The folder of the skills that the owner of the machine wants.
+    pub(crate) fn managed_skills(&self) -> PathBuf {
+        self.folder(MANAGED_SKILLS)
+            .unwrap_or_else(|| MANAGED_FOLDER.into())
+    }
+
+    /// The program's own folder in one of the XDG base directories.
+    fn base_folder(&self, variable: &str, in_home: &str) -> Option<PathBuf> {
+        let base = self.folder(variable);
+        let base = base.or_else(|| self.home().map(|home| home.join(in_home)))?;
         Some(base.join("harness"))
+    }
+
+    /// The folder that a variable names. A `~` that no shell has expanded is the home; other relative paths
+    /// are ignored, as the XDG base directory specification has it.
+    fn folder(&self, variable: &str) -> Option<PathBuf> {
+        let folder = self.variables.get(variable)?;
+        Some(self.expand_home(Path::new(folder))).filter(|folder| folder.is_absolute())
     }
 
     /// A path with the home folder in the place of a leading `~`.

@@ -13,6 +13,7 @@ mod failure;
 mod json_output;
 mod model_choice;
 mod named_file;
+mod new_skill;
 mod plan;
 mod progress;
 mod prompt_command;
@@ -24,10 +25,21 @@ mod services;
 mod settings;
 mod setup;
 mod signals;
+mod skill_diagnostics;
+mod skill_list;
+mod skill_name;
+mod skill_page;
+mod skill_report;
+mod skill_repository;
+mod skill_roots;
+mod skill_settings;
+mod skill_validation;
+mod skills_command;
 mod stderr;
 mod stdout;
 mod terminal;
 mod tools_command;
+mod typed_path;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -35,7 +47,10 @@ use std::process::ExitCode;
 use clap::Parser;
 use clap::error::ErrorKind;
 
-use crate::arguments::{Arguments, Command, Output, PromptCommand, ToolsCommand};
+use crate::arguments::{
+    Arguments, Command, Output, PromptCommand, SkillsCommand, SkillsListArguments,
+    SkillsShowArguments, SkillsValidateArguments, ToolsCommand,
+};
 use crate::failure::Failure;
 
 fn main() -> ExitCode {
@@ -96,6 +111,21 @@ fn start(arguments: Arguments) -> Result<ExitCode, Failure> {
             Command::Tools {
                 command: ToolsCommand::Call(arguments),
             } => tools_command::call(arguments).await,
+            Command::Skills {
+                command: SkillsCommand::List(arguments),
+            } => skills_command::list(&arguments),
+            Command::Skills {
+                command: SkillsCommand::Show(arguments),
+            } => skills_command::show(&arguments),
+            Command::Skills {
+                command: SkillsCommand::Validate(arguments),
+            } => skill_validation::validate(&arguments),
+            Command::Skills {
+                command: SkillsCommand::New(arguments),
+            } => new_skill::create(&arguments),
+            Command::Skills {
+                command: SkillsCommand::Update,
+            } => skills_command::update(),
             Command::Doctor(arguments) => doctor::run(arguments).await,
         }
     });
@@ -122,9 +152,18 @@ fn wants_json(arguments: &Arguments) -> bool {
         Command::Tools {
             command: ToolsCommand::Call(arguments),
         } => arguments.output,
+        Command::Skills {
+            command:
+                SkillsCommand::List(SkillsListArguments { format, .. })
+                | SkillsCommand::Show(SkillsShowArguments { format, .. })
+                | SkillsCommand::Validate(SkillsValidateArguments { format, .. }),
+        } => return format.wants_json(),
         Command::Doctor(_)
         | Command::Prompt {
             command: PromptCommand::Render(_) | PromptCommand::Template(_),
+        }
+        | Command::Skills {
+            command: SkillsCommand::New(_) | SkillsCommand::Update,
         } => Output::Text,
     };
     output == Output::Json

@@ -12,6 +12,7 @@ use crate::arguments::{AgentArguments, ModelArguments, duration, turns};
 use crate::config_file::{ConfigFile, ProviderConfig};
 use crate::environment::{self, Environment};
 use crate::failure::Failure;
+use crate::skill_settings::SkillSettings;
 
 /// Where a value came from; a later one wins over an earlier one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +72,7 @@ pub(crate) struct Settings {
     pub(crate) context: Option<Setting<bool>>,
     pub(crate) context_tokens: Option<Setting<usize>>,
     pub(crate) context_files: Option<Setting<Vec<PathBuf>>>,
+    pub(crate) skills: SkillSettings,
     /// The projects whose own files may change how the agent works.
     trusted: Vec<PathBuf>,
     pub(crate) providers: BTreeMap<String, Setting<ProviderConfig>>,
@@ -110,6 +112,13 @@ impl Settings {
                         ))
                         .hint("move trusted_projects to your own configuration"));
                     }
+                    if file.skills.repositories.is_some() {
+                        return Err(Failure::configuration(format!(
+                            "{}: a project cannot say which repositories skills come from",
+                            path.display()
+                        ))
+                        .hint("move skills.repositories to your own configuration"));
+                    }
                     settings.take_file(file, &Origin::Project(path.clone()))?;
                     settings.found(path, FileState::Read);
                 }
@@ -119,6 +128,7 @@ impl Settings {
         }
         settings.take_environment(environment)?;
         settings.take_flags(model, agent)?;
+        settings.skills.take_flags(&agent.skills, environment)?;
         let key = settings.api_key_env.as_ref();
         if let Some(Setting { value, origin }) = key {
             check_variable_name(Some(value), &origin.to_string())?;
@@ -173,6 +183,7 @@ impl Settings {
         put(&mut self.context, file.context.enabled, origin);
         put(&mut self.context_tokens, file.context.tokens, origin);
         put(&mut self.context_files, file.context.files, origin);
+        self.skills.take_config(file.skills, origin)?;
         for (name, value) in file.providers {
             self.providers.insert(
                 name,
@@ -292,7 +303,8 @@ fn is_sound(prices: &Prices) -> bool {
     all.all(|price| price.is_finite() && price >= 0.0)
 }
 
-fn put<T>(slot: &mut Option<Setting<T>>, value: Option<T>, origin: &Origin) {
+/// Takes a value, if there is one, in the place of an earlier one.
+pub(crate) fn put<T>(slot: &mut Option<Setting<T>>, value: Option<T>, origin: &Origin) {
     if let Some(value) = value {
         *slot = Some(Setting {
             value,

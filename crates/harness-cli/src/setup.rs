@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use harness_agent::middlewares::WorkspaceContextOptions;
 use harness_agent::{AgentHarness, DefaultOptions, SystemPromptSource, default_harness};
 use harness_core::{Caller, Limits};
+use harness_skills::Skills;
 use harness_tools::{ShellOptions, Workspace};
 
 use crate::arguments::{AgentArguments, ModelArguments};
@@ -17,7 +18,7 @@ use crate::named_file;
 use crate::plan::Plan;
 use crate::prompt_library::PromptLibrary;
 use crate::settings::{Setting, Settings};
-use crate::stderr;
+use crate::{skill_roots, stderr};
 
 /// Everything that a command needs.
 pub(crate) struct Setup {
@@ -41,6 +42,11 @@ impl Setup {
             settings,
             prompts,
         })
+    }
+
+    /// The skills that there are, looked for anew.
+    pub(crate) fn skills(&self) -> Result<Skills, Failure> {
+        skill_roots::discover(&self.environment, &self.settings, &self.folder)
     }
 
     /// The workspace of the tools, in a folder.
@@ -118,6 +124,7 @@ impl Setup {
             stderr::note(problem);
         }
         options.library = self.prompts.library.clone();
+        // `options.skills` belongs here: those of `self.skills()`, but none for the demonstration.
         if let Some(text) = &arguments.system_prompt {
             options.system_prompt = match text_or_file(text, &self.environment)? {
                 text if text.trim().is_empty() => SystemPromptSource::Empty,

@@ -43,7 +43,7 @@ pub use folder_source::FolderSource;
 pub use format::{Format, FormatOptions, FormattedSkills, format_skills};
 pub use full_format::format_full;
 pub use git_source::GitSource;
-pub use harness_frontmatter::{Code, Diagnostic, Position, Severity};
+pub use harness_frontmatter::{Code, Diagnostic, Mapping, Node, Position, Severity};
 pub use layer::Layer;
 pub use limits::Limits;
 pub use lookup::LookupError;

@@ -24,6 +24,12 @@ fn the_help_of_each_command() {
         &["tools"],
         &["tools", "list"],
         &["tools", "call"],
+        &["skills"],
+        &["skills", "list"],
+        &["skills", "show"],
+        &["skills", "validate"],
+        &["skills", "new"],
+        &["skills", "update"],
         &["doctor"],
     ] {
         let ended = bed.harness(&[command, &["--help"]].concat()).end().exits(0);
@@ -39,7 +45,7 @@ fn the_help_of_each_command() {
 #[test]
 fn no_command_is_wrong_usage() {
     let bed = Bed::new();
-    for command in [&[][..], &["prompt"], &["tools"]] {
+    for command in [&[][..], &["prompt"], &["tools"], &["skills"]] {
         let ended = bed.harness(command).end().exits(2);
         assert_eq!(ended.stdout, "", "{ended:#?}");
         assert!(ended.stderr.contains("Usage: harness"), "{ended:#?}");
