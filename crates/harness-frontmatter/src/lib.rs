@@ -54,6 +54,8 @@ mod quoting;
 mod recover;
 mod repair;
 mod singly;
+#[cfg(feature = "test-support")]
+pub mod test_support;
 mod tree;
 
 pub use code::{Code, codes};

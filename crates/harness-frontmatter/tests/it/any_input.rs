@@ -2,13 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use harness_frontmatter::{Document, Limits};
+use harness_frontmatter::Document;
+use harness_frontmatter::test_support::check_frontmatter;
 use proptest::prelude::*;
 
 fn holds(text: &str) {
     let started = Instant::now();
     let read = Document::parse(text);
     assert!(started.elapsed() < Duration::from_secs(5), "{text:?}");
+    check_frontmatter(text.as_bytes());
     match read {
         Ok(document) => {
             assert!(text.ends_with(document.body));
@@ -98,6 +100,73 @@ fn fragments() -> impl Strategy<Value = String> {
     prop::collection::vec(fragment, 0..40).prop_map(|all| all.concat())
 }
 
+/// Lines as people write them, some of them wrong.
+fn fields() -> impl Strategy<Value = String> {
+    let key = prop::sample::select(vec![
+        "name:",
+        "description:",
+        "license:",
+        "metadata:",
+        "allowed-tools:",
+        "tags:",
+        "other:",
+        "\"q\":",
+        "<<:",
+        "a b:",
+        "",
+        "  ",
+        "  k:",
+        "- ",
+        "#",
+        "name",
+        "?",
+        "...",
+        "é:",
+    ]);
+    let value = prop::collection::vec(
+        prop::sample::select(vec![
+            " ",
+            "a",
+            "Use",
+            ": ",
+            ":",
+            "[",
+            "]",
+            "{",
+            "}",
+            "{{ x }}",
+            ",",
+            "'",
+            "\"",
+            "\\d",
+            "`x`",
+            "@",
+            "*a",
+            "&a ",
+            "!t",
+            "%",
+            "- ",
+            "|",
+            ">",
+            " # c",
+            "#",
+            "\t",
+            "\u{1b}",
+            "\u{85}",
+            "\u{a0}",
+            "é",
+            "1.10",
+            "text of some words",
+        ]),
+        0..5,
+    );
+    let line = (key, prop::bool::weighted(0.9), value).prop_map(|(key, blank, value)| {
+        let blank = if blank { " " } else { "" };
+        format!("{key}{blank}{}\n", value.concat())
+    });
+    prop::collection::vec(line, 0..8).prop_map(|lines| lines.concat())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1_000) })]
 
@@ -115,6 +184,11 @@ proptest! {
 
     #[test]
     fn any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let _ = Document::from_bytes(&bytes, &Limits::default());
+        check_frontmatter(&bytes);
+    }
+
+    #[test]
+    fn fields_that_may_be_broken(lines in fields(), body in fragments()) {
+        holds(&format!("---\n{lines}---\n{body}"));
     }
 }

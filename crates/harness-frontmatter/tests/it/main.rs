@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod any_input;
+mod corpus;
 mod fences;
 mod fields;
 mod hostile;
