@@ -1,11 +1,17 @@
 //! The tests of harness-skills, in one binary. Tests that come from a list of cases carry their ids.
 #![cfg(test)]
 
+mod activation;
 mod case;
 mod delimiters;
+mod discovery;
 mod fields;
 mod format;
 mod full_format;
 mod names;
+mod precedence;
+mod random_trees;
+mod refresh;
+mod safety;
 mod tree;
 mod yaml;
