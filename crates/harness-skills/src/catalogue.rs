@@ -164,9 +164,12 @@ impl Catalogue {
     pub fn complete(&self, beginning: &str) -> Vec<String> {
         let beginning = Identity::of(beginning);
         let commands = self.commands().map(|(command, _)| command);
-        let mut fitting: Vec<String> = commands
-            .filter(|command| command.starts_with(beginning.as_str()))
-            .collect();
+        // A layer of the caller's own may have capitals.
+        let fits = |command: &String| {
+            let identity = Identity::of(command);
+            identity.as_str().starts_with(beginning.as_str())
+        };
+        let mut fitting: Vec<String> = commands.filter(fits).collect();
         fitting.sort();
         fitting
     }

@@ -150,6 +150,7 @@ fn value(name: &str, skill: &Skill, activation: Option<&Activation>) -> String {
         "identity" => skill.identity().to_string(),
         "command" => optional(&skill.command()),
         "description" => fields.description.clone(),
+        "characters of the description" => fields.description.chars().count().to_string(),
         "license" => optional(&fields.license),
         "compatibility" => optional(&fields.compatibility),
         "version" => optional(&fields.version),

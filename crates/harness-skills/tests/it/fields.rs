@@ -7,7 +7,7 @@ rows! {
     c05_words_that_are_no_booleans strict [] lenient [] { "name": "no", "description": "on" }
     c09_a_blank_description strict ["E-DESC-MISSING"] lenient ["E-DESC-MISSING"] {}
     c11_a_number_for_a_description strict [] lenient [] { "description": "1.10" }
-    c12_a_long_description strict [] lenient [] {}
+    c12_a_long_description strict [] lenient [] { "characters of the description": "1024" }
     c15_tags_in_a_description strict [] lenient [] {
         "description": "<b>&amp; \"q\" 's'",
         "prompt": "<name>demo</name><description>\

@@ -178,7 +178,7 @@ fn told(tree: &Tree, skills: &Skills) -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
     fn a_tree_alone_decides(
