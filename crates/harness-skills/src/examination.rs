@@ -103,15 +103,15 @@ pub fn examine(bytes: &[u8], place: &FilePlace<'_>, limits: &Limits) -> Examinat
 }
 
 impl Examination {
-    /// Of a file that could not be read at all.
-    pub(crate) fn unreadable(name: String, finding: Finding) -> Self {
+    /// Of a file that was not read at all.
+    pub(crate) fn unread(name: String, findings: Vec<Finding>) -> Self {
         let fields = SkillFields {
             name,
             ..SkillFields::default()
         };
         Self {
             fields,
-            findings: vec![finding],
+            findings,
             body: 0..0,
         }
     }
