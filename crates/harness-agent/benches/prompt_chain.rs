@@ -15,7 +15,8 @@ use harness_agent::core::{
     async_trait,
 };
 use harness_agent::middlewares::{PlanModeMiddleware, WorkspaceContextOptions};
-use harness_agent::{AgentHarness, SkillSummary, Workspace, default_tools};
+use harness_agent::skills::{Layer, Root, Skills};
+use harness_agent::{AgentHarness, Workspace, default_tools};
 
 /// Everything is there at once: nothing waits.
 fn now<T>(future: impl Future<Output = T>) -> T {
@@ -44,6 +45,15 @@ fn write_files(folder: &Path) -> std::io::Result<()> {
         let file = std::fs::File::options().write(true).open(&path)?;
         file.set_modified(UNIX_EPOCH + Duration::from_hours(400_000))?;
     }
+    for number in 0..100 {
+        let skill = folder.join(format!("skills/skill-{number}"));
+        std::fs::create_dir_all(&skill)?;
+        let text = format!(
+            "---\nname: skill-{number}\ndescription: Does a thing that tasks need now and then. Use it when \
+             they do.\n---\nDo it.\n"
+        );
+        std::fs::write(skill.join("SKILL.md"), text)?;
+    }
     std::fs::create_dir(folder.join("project/.git"))
 }
 
@@ -52,11 +62,7 @@ fn loaded(folder: &Path) -> Result<AgentHarness, harness_agent::Error> {
     let workspace = Workspace::new(folder.join("project/app"));
     let mut context = WorkspaceContextOptions::default();
     context.user_folder = Some(folder.join("user"));
-    let skills = (0..100).map(|number| SkillSummary {
-        name: format!("skill-{number}"),
-        description: "Does a thing that tasks need now and then. Use it when they do.".to_owned(),
-        file: format!("/home/ada/.agents/skills/skill-{number}/SKILL.md").into(),
-    });
+    let skills = Skills::discover(&[Root::new(Layer::User, folder.join("skills"))]);
     AgentHarness::builder()
         .model(ScriptedModel::new([]))
         .tools(default_tools(&workspace))

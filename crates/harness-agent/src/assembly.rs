@@ -7,17 +7,20 @@ use harness_core::{
     SystemPrompt, ThinkingLevel, ToolRef,
 };
 
+use harness_skills::Skills;
+
 use crate::error::Error;
 use crate::extension::build_hook;
 use crate::harness::LoopContext;
 use crate::harness_builder::{Eviction, Parts};
+use crate::loaded_skills::LOAD_SKILL;
 #[cfg(feature = "tools")]
 use crate::middlewares::{AtPathMiddleware, PLAN_TOOLS};
 use crate::middlewares::{
-    EvictionOptions, SkillsMiddleware, SlashCommandsMiddleware, TODO_WRITE, TaskListMiddleware,
-    ToolResultEvictionMiddleware, WorkspaceContextMiddleware,
+    EvictionOptions, SkillAccess, SkillsMiddleware, SlashCommandsMiddleware, TODO_WRITE,
+    TaskListMiddleware, ToolResultEvictionMiddleware, WorkspaceContextMiddleware, skill_tools,
 };
-use crate::skill::SkillSummary;
+use crate::skill_view::SkillView;
 use crate::tool_decision::{ToolChoice, ToolDecision};
 
 /// A configuration, and the reasons for it.
@@ -93,7 +96,7 @@ pub(crate) fn assemble(
     context: &LoopContext,
 ) -> Result<Assembly, Error> {
     let skills = skills(parts)?;
-    let choice = tools(parts, context)?;
+    let choice = tools(parts, context, &skills)?;
     let mut warnings = Vec::new();
     let prompt = system_prompt(parts, &choice.tools, &mut warnings)?;
     let asked = context.model.as_ref().unwrap_or(model);
@@ -127,18 +130,19 @@ pub(crate) fn assemble(
     })
 }
 
-fn skills(parts: &Parts) -> Result<Vec<SkillSummary>, Error> {
-    let mut skills = parts.skills.clone();
-    for extension in &parts.extensions {
-        skills = build_hook(&**extension, "on_build_skills", || {
-            extension.on_build_skills(skills)
-        })?;
-    }
-    Ok(skills)
+fn skills(parts: &Parts) -> Result<Arc<SkillView>, Error> {
+    let skills = parts.skills.clone();
+    let skills = skills.unwrap_or_else(|| Skills::discover(&[]));
+    let view = SkillView::new(skills, parts.extensions.clone())?;
+    Ok(Arc::new(view))
 }
 
 /// The tools, and why each is there or not.
-fn tools(parts: &Parts, context: &LoopContext) -> Result<ToolChoice, Error> {
+fn tools(
+    parts: &Parts,
+    context: &LoopContext,
+    skills: &Arc<SkillView>,
+) -> Result<ToolChoice, Error> {
     let mut choice = ToolChoice::default();
     let withheld = &context.withheld;
     match &context.tools {
@@ -160,6 +164,11 @@ fn tools(parts: &Parts, context: &LoopContext) -> Result<ToolChoice, Error> {
             choice.add(&tools, "task-list", "the task list is on", withheld);
         }
         Some(why) => choice.leave_out(&[TODO_WRITE], "task-list", why),
+    }
+    let no_skills = skills.catalogue().for_models().next().is_none();
+    match no_skills.then_some("there are no skills").or(none) {
+        None => choice.add(&skill_tools(skills), "skills", "there are skills", withheld),
+        Some(why) => choice.leave_out(&[LOAD_SKILL], "skills", why),
     }
     #[cfg(feature = "tools")]
     match (&parts.plan_mode, none) {
@@ -211,7 +220,7 @@ fn middlewares(
     parts: &Parts,
     model: &Arc<dyn Model>,
     choice: &ToolChoice,
-    skills: &[SkillSummary],
+    skills: &Arc<SkillView>,
 ) -> Result<Vec<Arc<dyn Middleware>>, Error> {
     let mut all = parts.middlewares.clone();
     // What the user typed is looked through for paths before a command's text takes its place: a
@@ -245,9 +254,25 @@ fn middlewares(
     if let Some(plan_mode) = &parts.plan_mode {
         all.push(Arc::new(plan_mode.clone()));
     }
-    if !skills.is_empty() {
-        let templates = parts.library.templates();
-        all.push(Arc::new(SkillsMiddleware::new(skills, templates)?));
+    if skills.can_have_any() {
+        let library = Arc::clone(&parts.library);
+        let mut tools = choice.tools.iter();
+        let access = if tools.any(|tool| tool.spec().name == LOAD_SKILL) {
+            SkillAccess::Tool
+        } else if choice.tools.is_empty() {
+            SkillAccess::None
+        } else {
+            SkillAccess::File
+        };
+        let skills = SkillsMiddleware::of(Arc::clone(skills), library)
+            .for_context_window(model.info().context_window)
+            .with_access(access);
+        #[cfg(feature = "tools")]
+        let skills = match &parts.workspace {
+            Some(workspace) => skills.readable_in(workspace),
+            None => skills,
+        };
+        all.push(Arc::new(skills));
     }
     // After all that adds to the conversation as it is shown: notes stand behind messages, and are not
     // to lose them.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use harness_core::{Limits, Model, RetryPolicy, ThinkingLevel};
 use harness_prompt::Library;
+use harness_skills::Skills;
 use harness_tools::{Workspace, default_tools};
 
 use crate::error::Error;
@@ -33,6 +34,8 @@ pub struct DefaultOptions {
     pub plan_mode: Option<PlanModeMiddleware>,
     /// Templates and slash commands.
     pub library: Library,
+    /// Skills. Default: none.
+    pub skills: Option<Skills>,
     /// How much the model should think.
     pub thinking: ThinkingLevel,
     /// The bounds of a run.
@@ -54,6 +57,7 @@ impl DefaultOptions {
             task_list: false,
             plan_mode: None,
             library: Library::new(),
+            skills: None,
             thinking: ThinkingLevel::default(),
             limits: Limits::default(),
             retry: RetryPolicy::default(),
@@ -85,6 +89,9 @@ pub fn default_harness(options: DefaultOptions) -> Result<AgentHarness, Error> {
         .thinking(options.thinking)
         .limits(options.limits)
         .retry(options.retry);
+    if let Some(skills) = options.skills {
+        builder = builder.skills(skills);
+    }
     if let Some(plan_mode) = options.plan_mode {
         builder = builder.plan_mode(plan_mode);
     }

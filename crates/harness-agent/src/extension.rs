@@ -2,12 +2,13 @@
 
 use std::error::Error as StdError;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use harness_core::{SystemPrompt, ToolRef, async_trait};
+use harness_skills::Skill;
 
 use crate::assembly::LoopDraft;
 use crate::error::Error;
-use crate::skill::SkillSummary;
 use crate::summary::SummaryDraft;
 
 /// What a hook of an [`Extension`] gives back. Any error fits, and so does a text: `Err("why".into())`.
@@ -56,8 +57,9 @@ pub trait Extension: Send + Sync + 'static {
     /// A name for errors and for the reasons why a tool is there or not.
     fn name(&self) -> &str;
 
-    /// Changes which skills the model is told of.
-    fn on_build_skills(&self, skills: Vec<SkillSummary>) -> ExtensionResult<Vec<SkillSummary>> {
+    /// Changes which skills there are, for the model and for the user. It is asked when a configuration is
+    /// built, and again whenever the skills on disk have changed. What it leaves out is held back.
+    fn on_build_skills(&self, skills: Vec<Arc<Skill>>) -> ExtensionResult<Vec<Arc<Skill>>> {
         Ok(skills)
     }
 

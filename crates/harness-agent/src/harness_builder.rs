@@ -8,6 +8,7 @@ use harness_core::{
     ThinkingLevel, ToolRef,
 };
 use harness_prompt::Library;
+use harness_skills::Skills;
 #[cfg(feature = "tools")]
 use harness_tools::Workspace;
 
@@ -17,7 +18,6 @@ use crate::harness::AgentHarness;
 #[cfg(feature = "tools")]
 use crate::middlewares::PlanModeMiddleware;
 use crate::middlewares::{EvictionOptions, WorkspaceContextOptions};
-use crate::skill::SkillSummary;
 use crate::system_prompt::SystemPromptSource;
 
 /// The parts that an agent is built from.
@@ -26,7 +26,7 @@ pub(crate) struct Parts {
     pub(crate) model: Option<Arc<dyn Model>>,
     pub(crate) tools: Vec<ToolRef>,
     pub(crate) only_tools: Option<Vec<String>>,
-    pub(crate) skills: Vec<SkillSummary>,
+    pub(crate) skills: Option<Skills>,
     pub(crate) extensions: Vec<Arc<dyn Extension>>,
     pub(crate) library: Arc<Library>,
     pub(crate) workspace_context: Option<WorkspaceContextOptions>,
@@ -106,9 +106,10 @@ impl AgentHarnessBuilder {
         self
     }
 
-    /// Tells the model of skills, in this order.
-    pub fn skills(mut self, skills: impl IntoIterator<Item = SkillSummary>) -> Self {
-        self.parts.skills.extend(skills);
+    /// Gives the agent skills: see [`SkillsMiddleware`](crate::middlewares::SkillsMiddleware). They are
+    /// looked for anew before every turn. By default, it has none.
+    pub fn skills(mut self, skills: Skills) -> Self {
+        self.parts.skills = Some(skills);
         self
     }
 

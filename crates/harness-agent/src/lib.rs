@@ -43,13 +43,14 @@ mod extension;
 mod harness;
 mod harness_builder;
 mod instruction_files;
+mod loaded_skills;
 #[cfg(feature = "tools")]
 mod mention;
 pub mod middlewares;
 mod notes;
 mod result_folder;
 mod session;
-mod skill;
+mod skill_view;
 mod summary;
 mod system_prompt;
 mod today;
@@ -66,10 +67,11 @@ pub use harness::{AgentHarness, LoopContext, ShownPrompt};
 pub use harness_builder::AgentHarnessBuilder;
 pub use harness_core as core;
 pub use harness_prompt as prompt;
+pub use harness_skills as skills;
 #[cfg(feature = "tools")]
 pub use harness_tools::{Workspace, default_tools};
+pub use loaded_skills::{LoadedSkill, loaded_skills};
 pub use session::{AgentSession, SessionRun};
-pub use skill::SkillSummary;
 pub use summary::{SummaryDraft, SummaryKind, SummaryRequest};
 pub use system_prompt::SystemPromptSource;
 pub use tool_decision::{ToolDecision, Withheld};

@@ -19,7 +19,8 @@ pub use plan_mode::{
     PLAN_SECTION, PlanApproval, PlanApprover, PlanCommand, PlanDecision, PlanMode,
     PlanModeMiddleware, PlanState, ProposedPlan,
 };
-pub use skills::SkillsMiddleware;
+pub use skills::{SKILLS_SECTION, SkillsMiddleware};
+pub(crate) use skills::{SkillAccess, tools as skill_tools};
 pub use slash_commands::SlashCommandsMiddleware;
 pub(crate) use task_list::TODO_WRITE;
 pub use task_list::{TASKS_SECTION, TaskItem, TaskList, TaskListMiddleware, TaskStatus};

@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::error::Error;
 use crate::extension::{Extension, ExtensionResult, failed, panic_text};
+use crate::loaded_skills::{LoadedSkill, loaded_skills};
 use crate::transcript::transcript;
 
 /// What a summary is for.
@@ -49,6 +50,9 @@ pub struct SummaryDraft {
     pub instructions: String,
     /// The summary, if an extension gives it; then no model need be asked.
     pub summary: Option<String>,
+    /// The skills that were loaded. Their texts go on behind the summary as they are: the model is in the
+    /// middle of following them.
+    pub skills: Vec<LoadedSkill>,
 }
 
 impl SummaryDraft {
@@ -62,6 +66,7 @@ impl SummaryDraft {
         let mut draft = Self {
             kind,
             instructions: templates.render(kind.template(), &values(&request))?,
+            skills: loaded_skills(&request.messages),
             request,
             summary: None,
         };

@@ -223,7 +223,8 @@ fn plain_key<'b>(line: &'b str, kinds: &FieldKinds<'_>) -> Option<(&'b str, usiz
         return None;
     }
     let word = line.split([' ', '\t']).next()?;
-    if word.contains(char::is_whitespace) {
+    // The parser passes over a byte order mark in front of a key.
+    if word.contains(|c: char| c.is_whitespace() || c == '\u{feff}') {
         return None;
     }
     if let Some(key) = word.strip_suffix(':') {

@@ -13,6 +13,11 @@
 //! YAML 1.2 parser reads it under budgets for nodes, depth and aliases ([`Limits`]). The body is a
 //! slice of the text that was given, byte for byte.
 //!
+//! There are two ways to read. [`Document::parse`] takes YAML and nothing else. What people write is
+//! often not quite that: `description: Use when: …` lacks quotes. [`Document::recover`] reads it where
+//! it can be told what was meant, and lists each [`Repair`]. It makes nothing up: a text stands in the
+//! file, a field begins a line of its own, and what costs too much is not tried twice.
+//!
 //! Scalars stay the text that they are. Nothing is guessed: who reads a field says what it should be,
 //! as in [`Mapping::text`] or [`Mapping::flag`], and an error names the key and its place. The price is
 //! that there is no `serde` here: the order of keys and their positions would be lost on that way.
@@ -36,6 +41,23 @@
 //! );
 //! let unknown = fields.unknown_keys(&["description", "strict"]);
 //! assert_eq!(unknown[0].text, "version");
+//!
+//! use harness_frontmatter::{FieldKinds, Limits};
+//!
+//! let text = "---\ndescription: Use when: asked\ntags: - a\n---\n";
+//! let kinds = FieldKinds { texts: &["description"], structures: &["tags"], ..Default::default() };
+//! let recovered = Document::recover(text, &Limits::default(), &kinds)?;
+//! let fields = &recovered.document.fields;
+//! assert_eq!(fields.text("description")?, Some("Use when: asked"));
+//! assert_eq!(fields.get("tags"), None);
+//! let told: Vec<_> = recovered.repairs.iter().map(|repair| repair.diagnostic().to_string()).collect();
+//! assert_eq!(
+//!     told,
+//!     [
+//!         "2:14: W-REPAIRED: `description` was read as if it were quoted",
+//!         "3:1: W-FIELD-DROPPED: `tags` is no YAML, and was left out",
+//!     ]
+//! );
 //! # Ok::<(), harness_frontmatter::Error>(())
 //! ```
 

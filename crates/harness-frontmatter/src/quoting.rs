@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::blocks::Block;
 use crate::error::Error;
 use crate::limits::Limits;
+use crate::position::Position;
 use crate::tree::{self, Source, Spent, Twice};
 
 /// The bytes from the quote that `text` begins with to the one that ends it, both included. `None` if
@@ -47,6 +48,19 @@ fn split_comment(value: &str) -> (&str, &str) {
     }
 }
 
+/// The names behind the `sign` of anchors or aliases in `text`.
+fn names(text: &str, sign: char) -> impl Iterator<Item = &str> {
+    let ends = |c: char| c.is_whitespace() || ",[]{}".contains(c);
+    let is_sign = move |&(at, _): &(usize, &str)| {
+        text.get(..at)
+            .is_none_or(|before| before.is_empty() || before.ends_with(ends))
+    };
+    text.match_indices(sign)
+        .filter(is_sign)
+        .filter_map(move |(at, _)| text.get(at + 1..)?.split(ends).next())
+        .filter(|name| !name.is_empty())
+}
+
 /// Puts quotes around values that need them.
 pub(crate) struct Quoter<'a> {
     limits: &'a Limits,
@@ -58,14 +72,9 @@ pub(crate) struct Quoter<'a> {
 
 impl<'a> Quoter<'a> {
     pub(crate) fn new(frontmatter: &'a str, limits: &'a Limits) -> Self {
-        let mut pieces = frontmatter.split('&');
-        pieces.next();
-        let ends = |c: char| c.is_whitespace() || ",[]{}".contains(c);
         Self {
             limits,
-            anchors: pieces
-                .filter_map(|piece| piece.split(ends).next())
-                .collect(),
+            anchors: names(frontmatter, '&').collect(),
             spent: Spent {
                 bytes: frontmatter.len(),
                 ..Spent::default()
@@ -75,8 +84,12 @@ impl<'a> Quoter<'a> {
 
     /// The lines of `block` with quotes around its value. `None` if it does not look like text that
     /// lacks them, or has lines below: whether those are part of the text is not told here. It is an
-    /// error if a limit is reached.
-    pub(crate) fn quote(&mut self, block: &Block<'_>) -> Result<Option<String>, Error> {
+    /// error if a limit is reached; `place` is where the value begins.
+    pub(crate) fn quote(
+        &mut self,
+        block: &Block<'_>,
+        place: Position,
+    ) -> Result<Option<String>, Error> {
         let whole = block.value();
         if block.is_tight || !block.is_one_line() || whole.starts_with(['|', '>', '"', '\'', '#']) {
             return Ok(None);
@@ -84,10 +97,8 @@ impl<'a> Quoter<'a> {
         let (value, _) = split_comment(whole);
         let is_mapping = value.contains(": ") || value.contains(":\t") || value.ends_with(':');
         let is_special = value.starts_with(['[', '{', '@', '`', '*', '&', '!']);
-        let is_alias = value
-            .strip_prefix('*')
-            .is_some_and(|name| self.anchors.contains(name));
-        if !(is_mapping || is_special) || is_alias || self.is_yaml(value)? {
+        let has_alias = names(value, '*').any(|name| self.anchors.contains(name));
+        if !(is_mapping || is_special) || has_alias || self.is_yaml(value, place)? {
             return Ok(None);
         }
         let (before, after) = block.text.split_at(block.value_at);
@@ -97,7 +108,7 @@ impl<'a> Quoter<'a> {
     }
 
     /// Whether `value` can be read alone: then it is left as it is.
-    fn is_yaml(&mut self, value: &str) -> Result<bool, Error> {
+    fn is_yaml(&mut self, value: &str, place: Position) -> Result<bool, Error> {
         let block = format!("k: {value}\n");
         let source = Source {
             block: &block,
@@ -107,7 +118,7 @@ impl<'a> Quoter<'a> {
         let twice = Twice::LastWins { but: &[] };
         match tree::read(source, self.limits, &mut self.spent, twice) {
             Err(Error::Yaml { .. }) => Ok(false),
-            Err(error @ Error::Limit { .. }) => Err(error),
+            Err(Error::Limit { what, max, .. }) => Err(tree::limit(what, max, place)),
             _ => Ok(true),
         }
     }

@@ -169,7 +169,7 @@ impl Attempt<'_> {
             let text = if self.kinds.is_structure(block.key) {
                 None
             } else {
-                quoter.quote(block)?
+                quoter.quote(block, self.value_position(block))?
             };
             if text.is_some() {
                 repairs.push(self.repair(RepairKind::Quoted, block));

@@ -132,7 +132,9 @@ impl<'a, 'q> Singly<'a, 'q> {
             _ => {}
         }
         if !kinds.is_structure(block.key)
-            && let Some(text) = self.quoter.quote(block)?
+            && let Some(text) = self
+                .quoter
+                .quote(block, self.attempt.value_position(block))?
         {
             match self.alone(block, &text) {
                 Ok(read) => return Ok(Fate::Quoted(read)),

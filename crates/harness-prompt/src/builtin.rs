@@ -160,11 +160,13 @@ fn knowledge() -> Vec<Parameter> {
 }
 
 fn skills() -> Vec<Parameter> {
-    let skills = Parameter::required(
-        "skills",
-        "the skills: a list of `{name, description, file}`",
-    );
-    vec![skills.of_kind(ParameterKind::List)]
+    vec![
+        text("block", "name, description and file of each skill, as XML"),
+        text(
+            "tool",
+            "the name of the tool that loads one; blank if there is none",
+        ),
+    ]
 }
 
 fn compact_summary() -> Vec<Parameter> {

@@ -136,7 +136,10 @@ impl Activation {
         };
         let text = String::from_utf8_lossy(raw.get(body.clone()).unwrap_or_default());
         let instructions = instructions(&text);
-        let diagnostics = examination.lenient().into_iter().map(|mut diagnostic| {
+        let told = examination.findings.iter().filter_map(Finding::lenient);
+        // A text without fields is one that the program itself has made.
+        let told = told.filter(|_| !is_text || examination.loads());
+        let diagnostics = told.map(|mut diagnostic| {
             diagnostic.path = skill.file().map(Into::into);
             diagnostic
         });

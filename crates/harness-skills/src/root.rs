@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::layer::Layer;
+use crate::source::SkillSource;
 
 /// A place to look for skills: one of an ordered list, highest first.
 #[derive(Clone, Debug)]
@@ -33,6 +34,9 @@ pub struct Root {
 pub enum Place {
     /// A folder: of skills, or of one skill if it has a `SKILL.md`; or a `SKILL.md` itself.
     Path(PathBuf),
+    /// What was fetched from elsewhere. Looking for skills never fetches: see
+    /// [`SkillSource::update`](crate::SkillSource::update).
+    Source(Arc<dyn SkillSource>),
     /// Texts that are part of the program.
     Texts(Arc<[BuiltIn]>),
 }
@@ -61,6 +65,15 @@ impl Root {
     /// A folder of skills, or the path of one.
     pub fn new(layer: Layer, path: impl Into<PathBuf>) -> Self {
         Self::at(layer, Place::Path(path.into()))
+    }
+
+    /// What a source has fetched. Links do not lead out of it, and its skills are held back until somebody
+    /// [trusts](Self::trusted) them: that they were fetched is no reason to.
+    pub fn source(source: Arc<dyn SkillSource>) -> Self {
+        let held = "it was fetched from elsewhere, and is not trusted";
+        Self::at(Layer::Repository, Place::Source(source))
+            .confined()
+            .held(held)
     }
 
     /// Skills that are part of the program.
@@ -105,10 +118,24 @@ impl Root {
         self
     }
 
+    /// Its skills are loaded.
+    pub fn trusted(mut self) -> Self {
+        self.held = None;
+        self
+    }
+
     /// Where it was fetched from, in words.
     pub fn from_origin(mut self, origin: impl Into<Arc<str>>) -> Self {
         self.origin = Some(origin.into());
         self
+    }
+
+    /// Where its skills were fetched from: what its source says, unless something else was given.
+    pub(crate) fn origin_now(&self) -> Option<Arc<str>> {
+        match (&self.origin, &self.place) {
+            (None, Place::Source(source)) => Some(source.origin().into()),
+            (origin, _) => origin.clone(),
+        }
     }
 
     /// Links do not lead out of it.

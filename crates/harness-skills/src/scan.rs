@@ -24,6 +24,8 @@ use crate::walk::{Candidate, Walk, walk};
 pub(crate) struct Scan {
     /// The folder that was looked into, if it is one.
     pub(crate) path: Option<PathBuf>,
+    /// Where it was fetched from.
+    pub(crate) origin: Option<Arc<str>>,
     /// The skills, good and bad, by their paths.
     pub(crate) found: Vec<Arc<Found>>,
     /// What is to be told beside them.
@@ -93,6 +95,7 @@ impl Scan {
     ) -> Self {
         let reader = Reader {
             root,
+            origin: root.origin_now(),
             precedence,
             limits,
             options,
@@ -100,27 +103,45 @@ impl Scan {
         };
         match &root.place {
             Place::Path(path) => reader.path(path, before),
+            Place::Source(source) => match source.cached() {
+                Ok(Some(checkout)) => reader.path(&checkout.folder, before),
+                Ok(None) => reader.unusable("it has not been fetched yet"),
+                Err(error) => reader.unusable(&error.to_string()),
+            },
             Place::Texts(texts) => reader.texts(texts),
         }
     }
 
     /// Whether all of it is as it was. Costs a `stat` for each skill, and for each folder that is not
     /// one.
-    pub(crate) fn is_current(&self, options: RefreshOptions) -> bool {
-        let is_text = self.path.is_none();
-        is_text
-            || self.is_settled
-                && !options.verify_content
-                && self.found.iter().all(|found| found.is_current())
-                && self
-                    .watched
-                    .iter()
-                    .all(|(path, stamp)| stat(path) == *stamp)
+    pub(crate) fn is_current(&self, root: &Root, options: RefreshOptions) -> bool {
+        let is_there = match &root.place {
+            Place::Texts(_) => return true,
+            Place::Path(_) => true,
+            Place::Source(source) => {
+                let folder = source
+                    .cached()
+                    .ok()
+                    .flatten()
+                    .map(|checkout| checkout.folder);
+                // While there is none, there may be another reason for it.
+                folder.is_some() && folder == self.path && self.origin == root.origin_now()
+            }
+        };
+        is_there
+            && self.is_settled
+            && !options.verify_content
+            && self.found.iter().all(|found| found.is_current())
+            && self
+                .watched
+                .iter()
+                .all(|(path, stamp)| stat(path) == *stamp)
     }
 
     /// Whether it says the same as another one.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.path == other.path
+            && self.origin == other.origin
             && self.notes == other.notes
             && self.found.len() == other.found.len()
             && self.found.iter().zip(&other.found).all(|(one, other)| {
@@ -168,6 +189,7 @@ fn stat(path: &Path) -> Option<Stamp> {
 
 struct Reader<'r> {
     root: &'r Root,
+    origin: Option<Arc<str>>,
     precedence: u32,
     limits: &'r Limits,
     options: RefreshOptions,
@@ -188,6 +210,18 @@ impl Reader<'_> {
         });
         Scan {
             found: found.collect(),
+            is_settled: true,
+            ..Scan::default()
+        }
+    }
+
+    /// A source that has nothing to look through.
+    fn unusable(&self, why: &str) -> Scan {
+        let origin = self.origin.as_deref().unwrap_or_default();
+        let note = Finding::new(&rule::SOURCE, format!("{origin}: {why}")).lenient();
+        Scan {
+            origin: self.origin.clone(),
+            notes: note.into_iter().collect(),
             is_settled: true,
             ..Scan::default()
         }
@@ -231,6 +265,7 @@ impl Reader<'_> {
         }
         Scan {
             path: Some(path.to_owned()),
+            origin: self.origin.clone(),
             found,
             notes,
             watched,
@@ -337,7 +372,7 @@ impl Reader<'_> {
         let skill = Skill {
             fields: examination.fields,
             layer: self.root.layer.clone(),
-            origin: self.root.origin.clone(),
+            origin: self.origin.clone(),
             namespace: self.root.namespace.clone(),
             location,
             precedence: self.precedence,

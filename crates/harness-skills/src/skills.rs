@@ -8,7 +8,7 @@ use crate::limits::Limits;
 use crate::name::Identity;
 use crate::policy::Policy;
 use crate::resolution::resolve;
-use crate::root::{Place, Root};
+use crate::root::Root;
 use crate::scan::{RefreshOptions, Scan};
 use crate::skill::Skill;
 
@@ -146,7 +146,7 @@ impl Skills {
         let mut taken = Vec::with_capacity(shared.roots.len());
         for (number, root) in shared.roots.iter().enumerate() {
             let before = scans.get(number);
-            if let Some(before) = before.filter(|scan| scan.is_current(options)) {
+            if let Some(before) = before.filter(|scan| scan.is_current(root, options)) {
                 taken.push(Arc::clone(before));
                 continue;
             }
@@ -189,11 +189,8 @@ impl Skills {
             .zip(scans)
             .map(|(root, scan)| RootReport {
                 layer: root.layer.clone(),
-                path: match &root.place {
-                    Place::Path(path) => Some(path.clone()),
-                    Place::Texts(_) => None,
-                },
-                origin: root.origin.clone(),
+                path: scan.path.clone(),
+                origin: scan.origin.clone(),
                 namespace: root.namespace.clone(),
                 locked: root.locked,
                 held: root.held.clone(),

@@ -75,6 +75,8 @@ struct Inner {
 struct Shared {
     /// Files that hold the output of commands: readable wherever they are.
     outputs: Mutex<VecDeque<PathBuf>>,
+    /// Folders that may be read for now.
+    lent: Mutex<Vec<PathBuf>>,
     /// Held while a run's record of seen files is made.
     seen: Mutex<()>,
 }
@@ -401,7 +403,8 @@ impl Workspace {
             let found = self.files().resolve(path);
             found.is_ok_and(|found| real.starts_with(found.real))
         });
-        listed || self.outputs().iter().any(|path| path == real)
+        let lent = || self.lent().iter().any(|folder| real.starts_with(folder));
+        listed || self.outputs().iter().any(|path| path == real) || lent()
     }
 
     /// The root without symlinks. Asked for on each call: the folder may be moved.
@@ -421,6 +424,23 @@ impl Workspace {
             }
             outputs.push_back(real);
         }
+    }
+
+    /// Lets what is in these folders be read, in place of the folders of the last call, also where reading
+    /// is confined: for what the program tells a model of, and what may change while it runs. Holds for
+    /// every clone of this workspace. See [`with_readable`](Self::with_readable) for folders that stay.
+    pub fn allow_reading_in(&self, folders: impl IntoIterator<Item = PathBuf>) {
+        let resolved = folders.into_iter().filter_map(|folder| {
+            let found = self.files().resolve(&folder);
+            found.ok().map(|found| found.real)
+        });
+        let folders: Vec<PathBuf> = resolved.collect();
+        *self.lent() = folders;
+    }
+
+    fn lent(&self) -> std::sync::MutexGuard<'_, Vec<PathBuf>> {
+        let lent = self.0.shared.lent.lock();
+        lent.unwrap_or_else(PoisonError::into_inner)
     }
 
     fn outputs(&self) -> std::sync::MutexGuard<'_, VecDeque<PathBuf>> {

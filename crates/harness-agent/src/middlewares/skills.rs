@@ -1,41 +1,271 @@
-//! Tells the model which skills there are.
+//! Tells the model which skills there are, and gives it those that it asks for.
 
-use harness_core::{HookSet, Middleware, MiddlewareError, RunContext, SystemPrompt, async_trait};
-use harness_prompt::{Error, Section, Templates};
+mod load_skill;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use harness_core::{
+    Event, FailurePolicy, HookSet, MessageRef, Middleware, MiddlewareError, NextAgent, RunContext,
+    RunInput, RunOutcome, SystemPrompt, Text, ToolRef, UserMessage, UserPart, async_trait,
+};
+use harness_prompt::{Library, Section, parse_invocation};
+use harness_skills::{Catalogue, FormatOptions, FormattedSkills, Skills, format_skills};
 use serde_json::json;
 
-use crate::skill::SkillSummary;
+use self::load_skill::LoadSkill;
+use crate::error::Error;
+use crate::loaded_skills::{LOAD_SKILL, Loaded};
+use crate::skill_view::SkillView;
+use crate::system_prompt::fallback_warning;
+
+/// The name of the section that [`SkillsMiddleware`] adds.
+pub const SKILLS_SECTION: &str = "skills";
 
 /// When the prompt is too large, skills give way before instructions and memory do.
 const RANK: u8 = 130;
 
-/// The most characters of a description: what the Agent Skills standard allows (agentskills.io).
-const MAX_DESCRIPTION: usize = 1_024;
+/// The commands that load a skill: `/skill:name`.
+const COMMAND: &str = "skill:";
 
-/// Adds the section `skills`: name, description and file of each, never the skill itself, which the
-/// model reads when a task asks for it. Without skills there is no section.
-#[derive(Debug)]
+/// The least that the list of skills may take, in characters, and its part of a context window of which a
+/// token is taken for four characters: 2 in 100.
+const LEAST_CHARS: usize = 8_000;
+const CHARS_FOR_TOKENS: (u64, u64) = (4 * 2, 100);
+
+/// Gives an agent [skills](harness_skills).
+///
+/// - The section `skills` of the system prompt lists name, description and place of each that is for
+///   models. They are looked for before every turn, so a skill that is added or edited counts from the next
+///   turn on; while nothing changes, that costs a `stat` for each, and the section stays the same to the
+///   byte. Like the files of the workspace, they are read where the run is polled.
+/// - The tool `load_skill` gives the model the instructions of one, and text files of its folder. What
+///   the conversation has already is not repeated, unless it changed. It is not on offer by itself: add
+///   [`tools`](Self::tools) to the agent's.
+/// - `/skill:name arguments` at the beginning of a prompt puts the instructions there, with the arguments
+///   behind them.
+///
+/// What is loaded stays when old results [give way](super::ToolResultEvictionMiddleware), and
+/// [`loaded_skills`](crate::loaded_skills) finds it again for a compaction. Nothing in a skill is run, and
+/// its `allowed-tools` allow nothing.
+#[derive(Clone)]
 pub struct SkillsMiddleware {
-    section: Option<Section>,
+    inner: Arc<Inner>,
 }
 
+struct Inner {
+    view: Arc<SkillView>,
+    library: Arc<Library>,
+    format: FormatOptions,
+    access: SkillAccess,
+    told: Mutex<Option<Told>>,
+    #[cfg(feature = "tools")]
+    workspace: Option<harness_tools::Workspace>,
+}
+
+/// How the model comes by a skill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SkillAccess {
+    /// By the tool `load_skill`.
+    Tool,
+    /// By reading its file with another tool.
+    File,
+    /// Not at all, so it is told of none.
+    None,
+}
+
+/// What the model is told, and what that was made from.
+#[derive(Clone)]
+struct Told {
+    catalogue: Arc<Catalogue>,
+    section: Option<Section>,
+    warnings: Vec<String>,
+}
+
+/// What a run was warned of. In the attributes of its caller.
+#[derive(Debug, Default)]
+struct Warned(Mutex<std::collections::BTreeSet<String>>);
+
 impl SkillsMiddleware {
-    /// With these skills, in this order.
-    pub fn new(skills: &[SkillSummary], templates: &Templates) -> Result<Self, Error> {
-        let skills: Vec<_> = skills
-            .iter()
-            .map(|skill| {
-                json!({
-                    "name": escaped(&skill.name),
-                    "file": escaped(&skill.file.display().to_string()),
-                    "description": escaped(&skill.description),
-                })
-            })
-            .collect();
-        let section = templates.section("skills", &json!({ "skills": skills }))?;
-        Ok(Self {
+    /// With these skills, the wording of a library, and 8,000 characters for their list.
+    pub fn new(skills: Skills, library: Arc<Library>) -> Result<Self, Error> {
+        let view = Arc::new(SkillView::new(skills, Vec::new())?);
+        Ok(Self::of(view, library))
+    }
+
+    pub(crate) fn of(view: Arc<SkillView>, library: Arc<Library>) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                view,
+                library,
+                format: FormatOptions::default().with_budget(LEAST_CHARS),
+                access: SkillAccess::Tool,
+                told: Mutex::default(),
+                #[cfg(feature = "tools")]
+                workspace: None,
+            }),
+        }
+    }
+
+    /// Gives the list its part of a context window of so many tokens: 2 %, and 8,000 characters at least.
+    pub(crate) fn for_context_window(self, tokens: Option<u64>) -> Self {
+        let (part, whole) = CHARS_FOR_TOKENS;
+        let part = tokens.unwrap_or_default().saturating_mul(part) / whole;
+        let chars = usize::try_from(part).unwrap_or(usize::MAX).max(LEAST_CHARS);
+        self.with(|inner| inner.format = inner.format.clone().with_budget(chars))
+    }
+
+    pub(crate) fn with_access(self, access: SkillAccess) -> Self {
+        self.with(|inner| inner.access = access)
+    }
+
+    /// Lets the tools of a workspace read the folders of the skills, also where reading is confined to it.
+    #[cfg(feature = "tools")]
+    pub fn readable_in(self, workspace: &harness_tools::Workspace) -> Self {
+        self.with(|inner| inner.workspace = Some(workspace.clone()))
+    }
+
+    fn with(self, change: impl FnOnce(&mut Inner)) -> Self {
+        let mut inner = match Arc::try_unwrap(self.inner) {
+            Ok(inner) => inner,
+            Err(shared) => Inner {
+                view: Arc::clone(&shared.view),
+                library: Arc::clone(&shared.library),
+                format: shared.format.clone(),
+                access: shared.access,
+                told: Mutex::default(),
+                #[cfg(feature = "tools")]
+                workspace: shared.workspace.clone(),
+            },
+        };
+        change(&mut inner);
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// Its tool: `load_skill`.
+    pub fn tools(&self) -> Vec<ToolRef> {
+        tools(&self.inner.view)
+    }
+
+    /// What the model is told, made anew if the skills changed.
+    fn told(&self) -> Result<Told, MiddlewareError> {
+        let inner = &*self.inner;
+        let (catalogue, problem) = match inner.view.refresh() {
+            Ok(catalogue) => (catalogue, None),
+            Err(error) => (inner.view.catalogue(), Some(error.to_string())),
+        };
+        let mut told = inner.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = match &*told {
+            Some(told) if Arc::ptr_eq(&told.catalogue, &catalogue) => told.clone(),
+            _ => {
+                let new = self.tell(catalogue)?;
+                told.insert(new).clone()
+            }
+        };
+        current.warnings.extend(problem);
+        Ok(current)
+    }
+
+    fn tell(&self, catalogue: Arc<Catalogue>) -> Result<Told, MiddlewareError> {
+        let inner = &*self.inner;
+        #[cfg(feature = "tools")]
+        if let Some(workspace) = &inner.workspace {
+            let folders = catalogue.active().filter_map(|skill| skill.directory());
+            workspace.allow_reading_in(folders.map(Into::into));
+        }
+        let (hint, tool) = match inner.access {
+            SkillAccess::Tool => (
+                "If none of these fits, load_skill finds them by a part of their name.",
+                LOAD_SKILL,
+            ),
+            SkillAccess::File | SkillAccess::None => ("They are in the same folders as these.", ""),
+        };
+        let options = inner.format.clone().with_hint(hint);
+        let skills = catalogue.for_models().map(|skill| &**skill);
+        let skills = skills.filter(|_| inner.access != SkillAccess::None);
+        let formatted = format_skills(skills, &options);
+        let mut warnings: Vec<String> = shortage(&formatted).into_iter().collect();
+        let values = json!({ "block": formatted.text, "tool": tool });
+        let (section, error) = inner.library.section(SKILLS_SECTION, &values)?;
+        warnings.extend(error.as_ref().map(fallback_warning));
+        Ok(Told {
+            catalogue,
             section: section.map(|section| section.with_rank(RANK)),
+            warnings,
         })
+    }
+
+    /// Puts the instructions of a skill in the place of its command.
+    fn expand(&self, cx: &RunContext, message: &mut UserMessage) {
+        let Some(UserPart::Text(Text { text })) = message.content.first_mut() else {
+            return;
+        };
+        let Some((command, arguments)) = parse_invocation(text) else {
+            return;
+        };
+        let Some(name) = command.strip_prefix(COMMAND) else {
+            return;
+        };
+        let instructions = match self.inner.view.refresh() {
+            Ok(catalogue) => self.instructions(&catalogue, name),
+            Err(error) => Err(error.to_string()),
+        };
+        match instructions {
+            Ok(mut instructions) => {
+                if !arguments.is_empty() {
+                    instructions.push_str("\n\n");
+                    instructions.push_str(arguments);
+                }
+                *text = instructions;
+            }
+            Err(message) => {
+                let message = format!("/{command} is taken as it is: {message}");
+                cx.emit(Event::Warning { message });
+            }
+        }
+    }
+
+    fn instructions(&self, catalogue: &Catalogue, name: &str) -> Result<String, String> {
+        let skill = catalogue.find(name).map_err(|error| error.to_string())?;
+        if !skill.is_for_users() {
+            return Err("the skill is not for users (`user-invocable: false`)".to_owned());
+        }
+        let limits = self.inner.view.skills().limits();
+        let activation = harness_skills::Activation::of(skill, limits);
+        activation
+            .map(|activation| activation.text())
+            .map_err(|error| error.to_string())
+    }
+}
+
+/// The tools for skills.
+pub(crate) fn tools(view: &Arc<SkillView>) -> Vec<ToolRef> {
+    vec![ToolRef::new(LoadSkill::new(Arc::clone(view)))]
+}
+
+/// What had no room in the list, for people.
+fn shortage(formatted: &FormattedSkills) -> Option<String> {
+    let of = |names: &[String], what: &str| {
+        let count = names.len();
+        (count > 0).then(|| format!("{count} {what} ({})", some_of(names)))
+    };
+    let omitted = of(&formatted.omitted, "are not listed to the model at all");
+    let bare = of(
+        &formatted.names_only,
+        "are listed without their description",
+    );
+    let parts: Vec<String> = [omitted, bare].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| format!("too many skills for their list: {}", parts.join("; ")))
+}
+
+/// A few names, and how many there are beside them.
+fn some_of(names: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let shown = names.iter().take(SHOWN).cloned().collect::<Vec<_>>();
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
     }
 }
 
@@ -46,36 +276,63 @@ impl Middleware for SkillsMiddleware {
     }
 
     fn hooks(&self) -> HookSet {
-        match self.section {
-            Some(_) => HookSet::SYSTEM_PROMPT,
-            None => HookSet::empty(),
+        HookSet::SYSTEM_PROMPT | HookSet::CONTEXT | HookSet::AGENT
+    }
+
+    /// Without them the agent knows less, and nothing wrong.
+    fn on_failure(&self) -> FailurePolicy {
+        FailurePolicy::FailOpen
+    }
+
+    async fn on_agent(
+        &self,
+        cx: &RunContext,
+        mut input: RunInput,
+        next: NextAgent<'_>,
+    ) -> RunOutcome {
+        for message in &mut input.messages {
+            self.expand(cx, message);
         }
+        next.run(cx, input).await
     }
 
     async fn on_system_prompt(
         &self,
-        _: &RunContext,
+        cx: &RunContext,
         prompt: SystemPrompt,
     ) -> Result<SystemPrompt, MiddlewareError> {
-        Ok(match &self.section {
-            Some(section) => prompt.with(section.clone()),
+        let told = self.told()?;
+        if !told.warnings.is_empty() {
+            let warned = cx.attributes().get_or_insert_with(Warned::default);
+            let mut warned = warned.0.lock().unwrap_or_else(PoisonError::into_inner);
+            for message in told.warnings {
+                if warned.insert(message.clone()) {
+                    cx.emit(Event::Warning { message });
+                }
+            }
+        }
+        Ok(match told.section {
+            Some(section) => prompt.with(section),
             None => prompt,
         })
     }
+
+    async fn on_context(
+        &self,
+        cx: &RunContext,
+        messages: Vec<MessageRef>,
+    ) -> Result<Vec<MessageRef>, MiddlewareError> {
+        let loaded = cx.attributes().get_or_insert_with(Loaded::default);
+        loaded.look_at(&messages);
+        Ok(messages)
+    }
 }
 
-/// A text in one line, as XML has it.
-fn escaped(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut escaped = String::with_capacity(line.len());
-    for c in line.chars().take(MAX_DESCRIPTION) {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            c => escaped.push(c),
-        }
+impl std::fmt::Debug for SkillsMiddleware {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SkillsMiddleware")
+            .field("view", &self.inner.view)
+            .field("access", &self.inner.access)
+            .finish_non_exhaustive()
     }
-    escaped
 }

@@ -16,6 +16,7 @@ use harness_core::{
 use harness_prompt::{Keep, cut_to_tokens};
 
 use crate::evicted_results::EvictedResults;
+use crate::loaded_skills::has_skill;
 use crate::result_folder::ResultFolder;
 
 /// How much of the beginning, and of the end, a reference shows: about 500 bytes.
@@ -356,7 +357,8 @@ impl Step {
         for result in &results.results {
             let arguments = candidate.arguments(&result.call_id);
             let moves = writing.folder.moves(arguments) + 1;
-            let outcome = if moves > MAX_MOVES {
+            // Instructions that are being followed stay.
+            let outcome = if moves > MAX_MOVES || has_skill(result) {
                 Ok(None)
             } else {
                 writing.outcome(result, moves)

@@ -6,9 +6,10 @@ use harness_agent::core::test_support::ScriptedModel;
 use harness_agent::core::{
     Caller, DynamicTool, Execution, Message, MessageRef, SystemPrompt, ToolRef, async_trait,
 };
+use harness_agent::skills::{Layer as LayerOfSkills, Skill};
 use harness_agent::{
     AgentHarness, AgentHarnessBuilder, Extension, ExtensionResult, LoopContext, LoopDraft,
-    SkillSummary, SummaryDraft, SummaryKind, SummaryRequest, Withheld, Workspace, default_tools,
+    SummaryDraft, SummaryKind, SummaryRequest, Withheld, Workspace, default_tools,
 };
 
 fn builder() -> AgentHarnessBuilder {
@@ -29,12 +30,10 @@ impl Extension for Marks {
         self.0
     }
 
-    fn on_build_skills(&self, mut skills: Vec<SkillSummary>) -> ExtensionResult<Vec<SkillSummary>> {
-        skills.push(SkillSummary {
-            name: format!("{}-after-{}", self.0, skills.len()),
-            description: "d".to_owned(),
-            file: "/s".into(),
-        });
+    fn on_build_skills(&self, mut skills: Vec<Arc<Skill>>) -> ExtensionResult<Vec<Arc<Skill>>> {
+        let name = format!("{}-after-{}", self.0, skills.len());
+        let skill = Skill::from_text(LayerOfSkills::BuiltIn, &name, "d", "Do it.");
+        skills.push(Arc::new(skill));
         Ok(skills)
     }
 
@@ -88,8 +87,9 @@ async fn each_sees_the_last_ones_result() {
         "grep",
         "find",
         "ls",
-        "one-after-6",
-        "two-after-7",
+        "load_skill",
+        "one-after-7",
+        "two-after-8",
     ];
     assert_eq!(names, expected);
     let prompt = config.system_prompt().text();
@@ -186,7 +186,7 @@ impl Extension for Broken {
         "broken"
     }
 
-    fn on_build_skills(&self, skills: Vec<SkillSummary>) -> ExtensionResult<Vec<SkillSummary>> {
+    fn on_build_skills(&self, skills: Vec<Arc<Skill>>) -> ExtensionResult<Vec<Arc<Skill>>> {
         self.at("on_build_skills", skills)
     }
 

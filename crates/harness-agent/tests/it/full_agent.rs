@@ -8,7 +8,8 @@ use harness_agent::core::test_support::{ManualClock, Reply, ScriptedModel};
 use harness_agent::core::{Caller, ModelRequest, from_fn};
 use harness_agent::middlewares::{PlanModeMiddleware, WorkspaceContextOptions};
 use harness_agent::prompt::{CommandTemplate, Layer, Library};
-use harness_agent::{AgentHarness, SkillSummary, Workspace, default_tools};
+use harness_agent::skills::{Layer as LayerOfSkills, Root, Skills};
+use harness_agent::{AgentHarness, Workspace, default_tools};
 
 /// A project and a user's folder with a file of each kind.
 fn tree() -> tempfile::TempDir {
@@ -52,11 +53,16 @@ fn agent(folder: &Path, model: Arc<ScriptedModel>, skills: usize) -> AgentHarnes
     let mut library = Library::new();
     let command = CommandTemplate::parse("review", "Review $1.").unwrap();
     library.add_command(Layer::User, command, None);
-    let skills = (1..=skills).map(|number| SkillSummary {
-        name: format!("skill-{number}"),
-        description: format!("Does thing {number} <well>. Use it for thing {number}."),
-        file: format!("/skills/skill-{number}/SKILL.md").into(),
-    });
+    for number in 1..=skills {
+        let skill = folder.join(format!("skills/skill-{number}"));
+        std::fs::create_dir_all(&skill).unwrap();
+        let text = format!(
+            "---\nname: skill-{number}\ndescription: Does thing {number} <well>. Use it for thing {number}.\n---\n\
+             Do thing {number}.\n"
+        );
+        std::fs::write(skill.join("SKILL.md"), text).unwrap();
+    }
+    let skills = Skills::discover(&[Root::new(LayerOfSkills::User, folder.join("skills"))]);
     AgentHarness::builder()
         .shared_model(model)
         .tools(default_tools(&workspace))

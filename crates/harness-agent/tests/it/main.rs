@@ -13,6 +13,7 @@ mod plan_calls;
 mod plan_files;
 mod plan_mode;
 mod session;
+mod skills;
 mod task_list;
 mod tool_result_eviction;
 mod workspace_context;

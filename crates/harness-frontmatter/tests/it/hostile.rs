@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
+use harness_frontmatter::test_support::KINDS;
 use harness_frontmatter::{Document, Error, Limits};
 
 use crate::check;
@@ -161,4 +162,137 @@ fn control_characters_do_not_truncate() {
         // An escape of YAML is no character of the file.
         ("---\na: \"\\0\"\n---\n", r#"{a: "\0"} | "" from 4"#),
     ]);
+}
+
+/// Reads `text` both ways on a small stack, and gives what `recover` says.
+#[track_caller]
+fn on_a_small_stack(text: String, limits: &Limits) -> Result<usize, Error> {
+    let limits = limits.clone();
+    let small = std::thread::Builder::new().stack_size(256 * 1024);
+    let reader = small.spawn(move || {
+        let _ = Document::from_bytes(text.as_bytes(), &limits);
+        let recovered = Document::recover_bytes(text.as_bytes(), &limits, &KINDS);
+        recovered.map(|recovered| recovered.repairs.len())
+    });
+    reader.unwrap().join().unwrap()
+}
+
+/// Lines of keys that differ, each with the same value.
+fn keys(count: usize, value: &str) -> String {
+    let keys: Vec<_> = (0..count).map(|key| format!("k{key}{value}\n")).collect();
+    keys.concat()
+}
+
+/// So that size is not what stops it.
+fn wide() -> Limits {
+    let mut limits = Limits::default();
+    limits.document_bytes = 16 * 1024 * 1024;
+    limits.frontmatter_bytes = limits.document_bytes;
+    limits.nodes = 1024 * 1024;
+    limits
+}
+
+#[track_caller]
+fn over_budget(text: &str) {
+    for limits in [Limits::default(), wide()] {
+        let error = on_a_small_stack(text.to_owned(), &limits).unwrap_err();
+        assert_eq!(error.diagnostic().id(), "E-BUDGET", "{error}");
+    }
+}
+
+#[test]
+fn j02_lists_in_lists() {
+    for depth in [3_000, 100_000] {
+        over_budget(&fenced(&"- ".repeat(depth)));
+        over_budget(&fenced(&format!(
+            "description: x: y\na:\n  {}",
+            "- ".repeat(depth)
+        )));
+    }
+}
+
+#[test]
+fn j03_open_brackets() {
+    over_budget(&fenced(&"[".repeat(200_000)));
+    over_budget(&fenced(&format!("a: {}", "[".repeat(200_000))));
+    over_budget(&fenced(&format!("a: {}", "{a: ".repeat(200_000))));
+}
+
+#[test]
+fn j05_many_keys() {
+    let many = keys(32_000, ": v");
+    let error = on_a_small_stack(fenced(&many), &Limits::default()).unwrap_err();
+    assert_eq!(error.diagnostic().id(), "E-BUDGET");
+    assert_eq!(
+        on_a_small_stack(fenced(&(many + "k: v: w")), &wide()),
+        Ok(1)
+    );
+}
+
+#[test]
+fn j08_frontmatter_without_an_end() {
+    let text = |lines| format!("---\n{}", "a: b\n".repeat(lines));
+    let error = on_a_small_stack(text(2_000_000), &Limits::default()).unwrap_err();
+    assert_eq!(error.diagnostic().id(), "E-BUDGET");
+    let error = on_a_small_stack(text(200_000), &wide()).unwrap_err();
+    assert_eq!(error.diagnostic().id(), "E-UNCLOSED");
+}
+
+/// Aliases that repeat aliases, beside what sends the reader through all its steps.
+#[test]
+fn recovery_has_one_budget() {
+    let mut bomb = "a: &a [x,x,x,x,x,x,x,x,x]\n".to_owned();
+    for (last, next) in ('a'..='h').zip('b'..='i') {
+        let nine = vec![format!("*{last}"); 9].join(",");
+        writeln!(bomb, "{next}: &{next} [{nine}]").unwrap();
+    }
+    for block in [
+        format!("z: y: x\n{bomb}"),
+        format!("a: \u{1}\n{bomb}"),
+        format!("{bomb}z: y: x"),
+        format!("{bomb}z: - x"),
+    ] {
+        let error = on_a_small_stack(fenced(&block), &wide()).unwrap_err();
+        assert_eq!(error.diagnostic().id(), "E-BUDGET", "{error}");
+    }
+    // Read alone, a field knows no anchors of others: what has aliases is left out.
+    let block = format!("z: - x\n{bomb}");
+    assert_eq!(on_a_small_stack(fenced(&block), &wide()), Ok(9));
+    // Each field alone is within the limits.
+    let field = format!("[&a [{}], {}]", "x,".repeat(60), "*a,".repeat(60));
+    let fields = keys(20, &format!(": {field}"));
+    let error = on_a_small_stack(fenced(&format!("{fields}z: - x")), &Limits::default());
+    assert_eq!(error.unwrap_err().diagnostic().id(), "E-BUDGET");
+}
+
+/// What would take time quadratic in its length if each line were looked at for all the others.
+#[test]
+fn many_broken_lines() {
+    let n = 3_000;
+    let lines = |line: &str| line.repeat(n);
+    for block in [
+        keys(n, ": a: b"),
+        keys(n, ": , a"),
+        keys(n, ": [a"),
+        keys(n, ": {a,"),
+        keys(n, ": *a"),
+        lines("license: , a\n"),
+        lines("license: 'a\n"),
+        lines("license: \"a\\\n"),
+        lines("license:MIT\n"),
+        lines("metadata: {\"\n"),
+        lines("prose\n"),
+        format!("description: , a\n{}", lines("prose\n")),
+        format!("description: , a\n{}", lines("[\n")),
+        format!("x: - a\n{}", lines("y: &a *a\n")),
+        format!("x: - a\n{}", lines("\u{1}")),
+        format!("x: - a\n{}", lines("\u{1}a: b\n")),
+        format!("x: \u{1}{}", lines("a: \u{1}")),
+        format!("x: - {}", lines(" #")),
+        format!("x: a: {}", lines("''")),
+    ] {
+        for limits in [Limits::default(), wide()] {
+            let _ = on_a_small_stack(fenced(&block), &limits);
+        }
+    }
 }

@@ -2,10 +2,13 @@
 #![cfg(test)]
 
 mod any_input;
+mod conformance;
 mod corpus;
+mod diagnostics;
 mod fences;
 mod fields;
 mod hostile;
+mod recover;
 
 use harness_frontmatter::{Document, Mapping, Node};
 

@@ -11,9 +11,6 @@ fn example(parameter: &Parameter) -> Value {
         (ParameterKind::Boolean, _) => json!(true),
         (ParameterKind::List, "hints") => json!([{ "name": "a", "hint": "<<hint>>" }]),
         (ParameterKind::List, "files") => json!([{ "path": "<<path>>", "text": "<<text>>" }]),
-        (ParameterKind::List, "skills") => {
-            json!([{ "name": "a", "file": "<<file>>", "description": "<<description>>" }])
-        }
         (ParameterKind::List, _) => json!([format!("<<{name} 1>>"), format!("<<{name} 2>>")]),
         (kind, _) => panic!("no example of {kind:?}"),
     }
