@@ -180,7 +180,7 @@ impl Catalogue {
         let command = skill.command()?;
         let finds_it = |command: &str| {
             let found = self.find(command);
-            found.is_ok_and(|found| std::ptr::eq(&**found, skill))
+            found.is_ok_and(|found| std::ptr::eq(Arc::as_ptr(found), skill))
         };
         if finds_it(&command) {
             return Some(command);
@@ -216,7 +216,7 @@ impl Catalogue {
                     .filter(of_layer)
                     .min_by_key(|entry| entry.status.rank());
                 if let Some(entry) = best {
-                    return self.usable(name, entry);
+                    return Self::usable(name, entry);
                 }
             }
         }
@@ -234,7 +234,7 @@ impl Catalogue {
         match active[..] {
             [entry] => Ok(&entry.skill),
             [] => match entries.clone().next() {
-                Some(entry) => self.usable(name, entry),
+                Some(entry) => Self::usable(name, entry),
                 None => Err(self.unknown(name, &Identity::of(name))),
             },
             _ => Err(LookupError::Ambiguous {
@@ -256,7 +256,7 @@ impl Catalogue {
     }
 
     /// The skill of an entry that was asked for, if it may be used.
-    fn usable<'e>(&self, name: &str, entry: &'e Entry) -> Result<&'e Arc<Skill>, LookupError> {
+    fn usable<'e>(name: &str, entry: &'e Entry) -> Result<&'e Arc<Skill>, LookupError> {
         let name = name.to_owned();
         match &entry.status {
             Status::Active | Status::Shadowed { .. } => Ok(&entry.skill),

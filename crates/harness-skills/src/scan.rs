@@ -38,6 +38,10 @@ pub(crate) struct Scan {
 
 /// A skill, good or bad.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "four facts of a file, of which none follows from the others"
+)]
 pub(crate) struct Found {
     pub(crate) skill: Arc<Skill>,
     pub(crate) loads: bool,
@@ -310,7 +314,7 @@ impl Reader<'_> {
                 }
                 Err(Refusal::Gone) => return None,
                 Err(Refusal::Bad(finding, stamp)) => (
-                    Examination::unread(name(), vec![finding]),
+                    Examination::unread(name(), vec![*finding]),
                     Digest::of(b""),
                     stamp,
                 ),

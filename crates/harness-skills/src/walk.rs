@@ -320,8 +320,9 @@ impl Walker<'_> {
     fn look_for_flat_files(&mut self, folder: &Folder, listed: &[Listed]) {
         for entry in listed {
             let name = entry.name.to_string_lossy().to_ascii_lowercase();
+            let extension = Path::new(&entry.name).extension();
             if entry.kind.is_file()
-                && name.ends_with(".md")
+                && extension.is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
                 && !is_skill(&entry.name)
                 && !USUAL_FILES.contains(&name.as_str())
             {

@@ -251,8 +251,8 @@ fn e19_what_cannot_be_read_is_told() {
     tree.skill("skills/folder/b");
     let file = tree.skill("skills/file");
     let folder = tree.path("skills/folder");
-    fs::set_permissions(&file, Permissions::from_mode(0)).unwrap();
-    fs::set_permissions(&folder, Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&file, Permissions::from_mode(0o000)).unwrap();
+    fs::set_permissions(&folder, Permissions::from_mode(0o000)).unwrap();
     if fs::read(&file).is_ok() {
         agrees(&tree.skills());
         return;

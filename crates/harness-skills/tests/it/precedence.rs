@@ -231,7 +231,7 @@ fn f16_a_lock_is_above_a_namespace() {
     );
 }
 
-/// AgentScope's layers: global < repository (two of them) < workspace < isolated user.
+/// `AgentScope`'s layers: global < repository (two of them) < workspace < isolated user.
 #[test]
 fn f18_ranks_and_what_each_removal_uncovers() {
     let tree = Tree::new();
