@@ -298,6 +298,17 @@ impl Catalogue {
                 };
             }
         }
+        // Nor does what stood behind it take its place.
+        for entry in &mut entries {
+            if let Status::Shadowed { by, .. } = &entry.status
+                && known.contains(&Arc::as_ptr(by))
+                && !kept.contains(&Arc::as_ptr(by))
+            {
+                entry.status = Status::Held {
+                    reason: Arc::clone(&reason),
+                };
+            }
+        }
         let is_new = |skill: &&Arc<Skill>| !known.contains(&Arc::as_ptr(skill));
         entries.extend(skills.iter().filter(is_new).map(|skill| Entry {
             skill: Arc::clone(skill),

@@ -78,6 +78,8 @@ mod skill_file;
 mod skills;
 mod source;
 mod stamp;
+#[cfg(feature = "test-support")]
+pub mod test_support;
 mod walk;
 
 pub use activation::{Activation, ActivationError, SKILL_CONTENT};

@@ -3,6 +3,7 @@
 
 mod activation;
 mod case;
+mod corpus;
 mod delimiters;
 mod discovery;
 mod docs;
