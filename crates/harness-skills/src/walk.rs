@@ -289,6 +289,9 @@ impl Walker<'_> {
                     let note = Diagnostic::new(rule::BROKEN_LINK.code, Severity::Warning, message);
                     self.result.notes.push(note.in_file(&file));
                     self.watch(file, None);
+                    // The link may also go.
+                    let found = std::fs::metadata(&folder.path);
+                    self.watch(folder.path.clone(), found.ok().as_ref());
                     return true;
                 }
                 Ok(metadata) if metadata.is_dir() => return false,

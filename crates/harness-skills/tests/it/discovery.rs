@@ -241,6 +241,14 @@ fn skill_09_a_file_that_leads_nowhere_is_a_warning() {
     tree.write("skills/d/nowhere", text("d", "There."));
     skills.refresh();
     assert_eq!(tree.active(&skills), ["skills/a", "skills/d"]);
+
+    // And when the link is gone, so is the warning.
+    fs::remove_file(tree.path("skills/d/nowhere")).unwrap();
+    settled(&skills);
+    assert_eq!(notes(&skills), ["W-BROKEN-LINK"]);
+    fs::remove_file(tree.path("skills/d/SKILL.md")).unwrap();
+    skills.refresh();
+    assert_eq!(notes(&skills), [""; 0]);
 }
 
 /// A mode does not keep root out: what can be read all the same is told apart by reading it.
