@@ -24,6 +24,7 @@ mod rounds;
 mod script;
 mod seed;
 mod server;
+mod skills;
 mod statistics;
 mod subject;
 mod tool_call;
@@ -117,6 +118,9 @@ fn build(
     if subjects.contains(&Subject::Middleware) {
         middleware::build(workspace, metadata)?;
     }
+    if subjects.contains(&Subject::Skills) {
+        skills::build(workspace)?;
+    }
     let runs_programs = subjects.iter().any(|it| *it != Subject::Middleware);
     if runs_programs {
         workspace.run(cmd!(
@@ -162,6 +166,7 @@ fn measure(
         Subject::Ls => tool_call::ls(rig, &ground, rounds),
         Subject::Edit => tool_call::edit(rig, &ground, rounds),
         Subject::Yes => tool_call::yes(rig, &ground),
+        Subject::Skills => skills::measure(rig, rounds, workspace),
     }
 }
 
@@ -186,5 +191,12 @@ fn unmeasured(subject: Subject) -> Vec<Figure> {
         Subject::Ls => vec![tool_call::LS, tool_call::LS_MOST],
         Subject::Edit => vec![tool_call::EDIT, tool_call::EDIT_MEMORY],
         Subject::Yes => vec![tool_call::YES],
+        Subject::Skills => vec![
+            skills::PARSE,
+            skills::COLD,
+            skills::REFRESH,
+            skills::MEMORY,
+            skills::HOSTILE,
+        ],
     }
 }

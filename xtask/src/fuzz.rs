@@ -85,7 +85,7 @@ fn advice(workspace: &Workspace, target: &str, input: &Path) -> String {
     format!(
         "  {input}\n  replay: cargo +nightly fuzz run {build} {target} {input}\n  \
          keep: cp {input} fuzz/corpus/{target}/WHAT-IT-SHOWED; \
-         cargo test --package harness-tools --test it corpus::{target}"
+         cargo test --workspace --test it corpus::{target}"
     )
 }
 

@@ -95,7 +95,7 @@ pub(crate) fn assemble(
     model: &Arc<dyn Model>,
     context: &LoopContext,
 ) -> Result<Assembly, Error> {
-    let skills = skills(parts)?;
+    let skills = skills(parts, context)?;
     let choice = tools(parts, context, &skills)?;
     let mut warnings = Vec::new();
     let prompt = system_prompt(parts, &choice.tools, &mut warnings)?;
@@ -130,8 +130,8 @@ pub(crate) fn assemble(
     })
 }
 
-fn skills(parts: &Parts) -> Result<Arc<SkillView>, Error> {
-    let skills = parts.skills.clone();
+fn skills(parts: &Parts, context: &LoopContext) -> Result<Arc<SkillView>, Error> {
+    let skills = context.skills.clone().or_else(|| parts.skills.clone());
     let skills = skills.unwrap_or_else(|| Skills::discover(&[]));
     let view = SkillView::new(skills, parts.extensions.clone())?;
     Ok(Arc::new(view))

@@ -8,6 +8,8 @@ use harness_core::{
     RunInput, RunOptions, ThinkingLevel, ToolOutcome, ToolRef, UserMessage,
 };
 
+use harness_skills::Skills;
+
 use crate::assembly::{Assembly, assemble};
 use crate::error::Error;
 use crate::harness_builder::{AgentHarnessBuilder, Parts};
@@ -42,6 +44,8 @@ pub struct LoopContext {
     pub only_tools: Option<Vec<String>>,
     /// Tools that may not be offered, and who says so.
     pub withheld: Vec<Withheld>,
+    /// Other skills: those of one user, in a service that many share.
+    pub skills: Option<Skills>,
     /// Another thinking level.
     pub thinking: Option<ThinkingLevel>,
     /// Where the steps of runs are recorded.
@@ -65,6 +69,7 @@ impl std::fmt::Debug for LoopContext {
             .field("tools", &self.tools)
             .field("only_tools", &self.only_tools)
             .field("withheld", &self.withheld)
+            .field("skills", &self.skills)
             .field("thinking", &self.thinking)
             .finish_non_exhaustive()
     }

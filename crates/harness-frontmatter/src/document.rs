@@ -100,7 +100,9 @@ pub(crate) struct Frame<'t> {
 impl<'t> Frame<'t> {
     pub(crate) fn of(text: &'t str, limits: &Limits) -> Result<Self, Error> {
         within(text.len(), limits)?;
-        if let Some(at) = text.bytes().position(|byte| byte == 0) {
+        // The whole file is looked through, so this is what takes many bytes at a time.
+        if text.as_bytes().contains(&0) {
+            let at = text.find('\0').unwrap_or_default();
             return Err(Error::ControlCharacter {
                 character: '\0',
                 position: Position::of(text, at),

@@ -91,7 +91,9 @@ impl Repair {
     pub fn diagnostic(&self) -> Diagnostic {
         let message = match (self.kind, self.key.as_str()) {
             (RepairKind::Quoted, key) => format!("`{key}` was read as if it were quoted"),
-            (RepairKind::Raw, key) => format!("`{key}` is no YAML, and was taken as it stands"),
+            (RepairKind::Raw, key) => format!(
+                "`{key}` is no YAML, and was taken as it stands, up to a blank line or a `#`"
+            ),
             (RepairKind::Dropped, "") => "a line without a key was left out".to_owned(),
             (RepairKind::Dropped, key) => format!("`{key}` is no YAML, and was left out"),
             (RepairKind::LastWins, key) => {

@@ -1,5 +1,6 @@
 //! A skill in use.
 
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -78,7 +79,14 @@ impl Activation {
     pub fn of(skill: &Arc<Skill>, limits: &Limits) -> Result<Self, ActivationError> {
         let name = skill.name();
         let (raw, place) = match &skill.location {
-            Location::Text(text) => (text.as_bytes().to_vec(), FilePlace::default()),
+            Location::Text(text) => {
+                // Its folder's name may be all the name that it has.
+                let place = FilePlace {
+                    folder: Some(OsStr::new(&skill.fields.name)),
+                    file: None,
+                };
+                (text.as_bytes().to_vec(), place)
+            }
             Location::File { file, directory } => {
                 let place = FilePlace {
                     folder: directory.file_name(),

@@ -89,6 +89,16 @@ impl Status {
         }
     }
 
+    /// How far it is from being used.
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Active => 0,
+            Self::Shadowed { .. } => 1,
+            Self::Held { .. } => 2,
+            Self::Invalid => 3,
+        }
+    }
+
     /// Whether it is the one that has its name.
     pub fn is_active(&self) -> bool {
         matches!(self, Self::Active)
@@ -154,9 +164,12 @@ impl Catalogue {
     pub fn complete(&self, beginning: &str) -> Vec<String> {
         let beginning = Identity::of(beginning);
         let commands = self.commands().map(|(command, _)| command);
-        let mut fitting: Vec<String> = commands
-            .filter(|command| command.starts_with(beginning.as_str()))
-            .collect();
+        // A layer of the caller's own may have capitals.
+        let fits = |command: &String| {
+            let identity = Identity::of(command);
+            identity.as_str().starts_with(beginning.as_str())
+        };
+        let mut fitting: Vec<String> = commands.filter(fits).collect();
         fitting.sort();
         fitting
     }
@@ -167,7 +180,7 @@ impl Catalogue {
         let command = skill.command()?;
         let finds_it = |command: &str| {
             let found = self.find(command);
-            found.is_ok_and(|found| std::ptr::eq(&**found, skill))
+            found.is_ok_and(|found| std::ptr::eq(Arc::as_ptr(found), skill))
         };
         if finds_it(&command) {
             return Some(command);
@@ -180,7 +193,9 @@ impl Catalogue {
     /// layer behind it, `name@layer`, which also finds what is shadowed.
     pub fn find(&self, name: &str) -> Result<&Arc<Skill>, LookupError> {
         let identity = Identity::of(name);
-        if let Some(numbers) = self.by_name.get(&identity) {
+        let named = self.by_name.get(&identity);
+        let is_active = |number: &usize| self.entries[*number].status.is_active();
+        if let Some(numbers) = named.filter(|numbers| numbers.iter().any(is_active)) {
             return self.one_of(name, numbers);
         }
         if let Some(numbers) = self.by_command.get(identity.as_str()) {
@@ -189,16 +204,27 @@ impl Catalogue {
         if let Some((plain, layer)) = identity.as_str().rsplit_once('@') {
             let plain = Identity::of(plain);
             let named = self.by_name.get(&plain);
-            let numbers = named.or_else(|| self.by_command.get(plain.as_str()));
-            if let Some(numbers) = numbers {
-                let of_layer = |number: &&usize| self.entries[**number].skill.layer.name() == layer;
-                let numbers: Vec<usize> = numbers.iter().filter(of_layer).copied().collect();
-                if let Some(first) = numbers.first() {
-                    return self.usable(name, &self.entries[*first]);
+            let commands = self.by_command.get(plain.as_str());
+            let of_layer = |entry: &&Entry| {
+                let its_layer = Identity::of(entry.skill.layer.name());
+                its_layer.as_str() == layer
+            };
+            for numbers in [named, commands].into_iter().flatten() {
+                let entries = numbers.iter().map(|number| &self.entries[*number]);
+                // A broken one is not in the way of a good one.
+                let best = entries
+                    .filter(of_layer)
+                    .min_by_key(|entry| entry.status.rank());
+                if let Some(entry) = best {
+                    return Self::usable(name, entry);
                 }
             }
         }
-        Err(self.unknown(name, &identity))
+        // What cannot be used is in nobody's way.
+        match named {
+            Some(numbers) => self.one_of(name, numbers),
+            None => Err(self.unknown(name, &identity)),
+        }
     }
 
     /// The one that has the name, of those that claim it.
@@ -208,7 +234,7 @@ impl Catalogue {
         match active[..] {
             [entry] => Ok(&entry.skill),
             [] => match entries.clone().next() {
-                Some(entry) => self.usable(name, entry),
+                Some(entry) => Self::usable(name, entry),
                 None => Err(self.unknown(name, &Identity::of(name))),
             },
             _ => Err(LookupError::Ambiguous {
@@ -230,7 +256,7 @@ impl Catalogue {
     }
 
     /// The skill of an entry that was asked for, if it may be used.
-    fn usable<'e>(&self, name: &str, entry: &'e Entry) -> Result<&'e Arc<Skill>, LookupError> {
+    fn usable<'e>(name: &str, entry: &'e Entry) -> Result<&'e Arc<Skill>, LookupError> {
         let name = name.to_owned();
         match &entry.status {
             Status::Active | Status::Shadowed { .. } => Ok(&entry.skill),
@@ -267,6 +293,17 @@ impl Catalogue {
         let mut entries: Vec<Entry> = self.entries.clone();
         for entry in &mut entries {
             if entry.status.is_active() && !kept.contains(&Arc::as_ptr(&entry.skill)) {
+                entry.status = Status::Held {
+                    reason: Arc::clone(&reason),
+                };
+            }
+        }
+        // Nor does what stood behind it take its place.
+        for entry in &mut entries {
+            if let Status::Shadowed { by, .. } = &entry.status
+                && known.contains(&Arc::as_ptr(by))
+                && !kept.contains(&Arc::as_ptr(by))
+            {
                 entry.status = Status::Held {
                     reason: Arc::clone(&reason),
                 };

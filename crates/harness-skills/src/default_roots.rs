@@ -16,7 +16,8 @@ pub const LOCK_FILE: &str = ".locked";
 /// The usual roots, as values: what environment and configuration say is for the program to read.
 ///
 /// The order is `explicit > managed > isolated user > project (nearest folder first) > user > repository >
-/// built-in`. Folders that are not there cost nothing, and are looked for again at each refresh.
+/// built-in`. Folders that are not there cost nothing, and are looked for again at each refresh. A path that
+/// begins with `~` is one in [`home`](Self::home).
 ///
 /// ```
 /// use harness_skills::{DefaultRoots, Layer, Skills};
@@ -64,14 +65,14 @@ impl DefaultRoots {
     pub fn roots(&self, trusts: impl Fn(&Path) -> bool) -> Vec<Root> {
         let mut roots = Vec::new();
         let explicit = self.explicit.iter();
-        roots.extend(explicit.map(|path| Root::new(Layer::Explicit, path)));
+        roots.extend(explicit.map(|path| Root::new(Layer::Explicit, self.expanded(path))));
         if let Some(managed) = &self.managed {
             let root = Root::new(Layer::Managed, managed);
             let is_locked = managed.join(LOCK_FILE).exists();
             roots.push(if is_locked { root.locked() } else { root });
         }
         let isolated = self.isolated_user.iter();
-        roots.extend(isolated.map(|path| Root::new(Layer::IsolatedUser, path)));
+        roots.extend(isolated.map(|path| Root::new(Layer::IsolatedUser, self.expanded(path))));
         let users = self.user_folders();
         for folder in self.project_folders() {
             let is_trusted = trusts(folder);
@@ -110,6 +111,14 @@ impl DefaultRoots {
         folders[..=root.unwrap_or(0)].to_vec()
     }
 
+    /// A path in the home, if it begins with `~`: no shell has seen it when it stands in a file.
+    fn expanded(&self, path: &Path) -> PathBuf {
+        match (path.strip_prefix("~"), &self.home) {
+            (Ok(rest), Some(home)) => home.join(rest),
+            _ => path.to_owned(),
+        }
+    }
+
     fn folders_of_clients(&self, folder: &Path) -> Vec<PathBuf> {
         let mut names = vec![".harness", ".agents"];
         names.extend(self.claude.then_some(".claude"));
@@ -121,7 +130,7 @@ impl DefaultRoots {
     fn user_folders(&self) -> Vec<PathBuf> {
         let mut folders = Vec::new();
         let config = self.config_folder.iter();
-        folders.extend(config.map(|config| config.join("skills")));
+        folders.extend(config.map(|config| self.expanded(config).join("skills")));
         if let Some(home) = &self.home {
             folders.push(home.join(".agents/skills"));
             folders.extend(self.claude.then(|| home.join(".claude/skills")));

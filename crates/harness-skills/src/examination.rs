@@ -103,15 +103,15 @@ pub fn examine(bytes: &[u8], place: &FilePlace<'_>, limits: &Limits) -> Examinat
 }
 
 impl Examination {
-    /// Of a file that could not be read at all.
-    pub(crate) fn unreadable(name: String, finding: Finding) -> Self {
+    /// Of a file that was not read at all.
+    pub(crate) fn unread(name: String, findings: Vec<Finding>) -> Self {
         let fields = SkillFields {
             name,
             ..SkillFields::default()
         };
         Self {
             fields,
-            findings: vec![finding],
+            findings,
             body: 0..0,
         }
     }
@@ -312,14 +312,14 @@ fn body(document: &Document<'_>) -> Option<Finding> {
     if body.is_empty() {
         return Some(Finding::new(&rule::EMPTY_BODY, "there are no instructions").at(at));
     }
-    // Bytes are never fewer than characters.
-    let is_long = body.len() > MAX_BODY_CHARS && body.chars().count() > MAX_BODY_CHARS
-        || body.len() > MAX_BODY_LINES && body.lines().count() > MAX_BODY_LINES;
+    // Counted in bytes, of which many are looked at at a time; and characters are never more than bytes.
+    let lines = 1 + body.bytes().filter(|byte| *byte == b'\n').count();
+    let is_long = lines > MAX_BODY_LINES
+        || body.len() > MAX_BODY_CHARS && body.chars().count() > MAX_BODY_CHARS;
     is_long.then(|| {
         let message = format!(
-            "{} lines, about {} tokens of instructions: the standard advises less than {MAX_BODY_LINES} \
+            "{lines} lines, about {} tokens of instructions: the standard advises less than {MAX_BODY_LINES} \
              lines and 5,000 tokens",
-            body.lines().count(),
             body.chars().count() / 4
         );
         Finding::new(&rule::BODY_LONG, message)

@@ -479,13 +479,11 @@ impl<'f> FieldReader<'f> {
                 .collect(),
             Node::Mapping(_) => None,
         };
-        match texts {
-            Some(texts) => texts.into_iter().filter(|text| !text.is_empty()).collect(),
-            None => {
-                self.odd_list(field, value);
-                Vec::new()
-            }
-        }
+        let Some(texts) = texts else {
+            self.odd_list(field, value);
+            return Vec::new();
+        };
+        texts.into_iter().filter(|text| !text.is_empty()).collect()
     }
 
     fn examples(&mut self) -> Vec<Example> {
@@ -505,16 +503,12 @@ impl<'f> FieldReader<'f> {
             Node::List(list) => list.items.iter().map(one).collect(),
             other => one(other).map(|example| vec![example]),
         };
-        match examples {
-            Some(examples) => examples
-                .into_iter()
-                .filter(|example| *example != Example::default())
-                .collect(),
-            None => {
-                self.odd_list(KEY, value);
-                Vec::new()
-            }
-        }
+        let Some(mut examples) = examples else {
+            self.odd_list(KEY, value);
+            return Vec::new();
+        };
+        examples.retain(|example| *example != Example::default());
+        examples
     }
 
     fn odd_list(&mut self, field: &str, value: &Node) {

@@ -39,15 +39,15 @@ pub(crate) fn resolve(
     }
     let mut entries = Vec::new();
     for mut claims in names.into_values() {
-        // A namespace keeps its names, whoever else spells them out.
-        claims.sort_by_key(|claim| claim.root.namespace.is_none());
+        // A namespace keeps its names, whoever else spells them out; but for a lock, which is above all.
+        claims.sort_by_key(|claim| (!claim.root.locked, claim.root.namespace.is_none()));
         decide(&claims, policy, &mut entries);
     }
     (entries, notes)
 }
 
 /// The claims in order of precedence, without those whose file is another claim's already. What is held
-/// back takes no file from what is not.
+/// back takes no file from what is not, and within a root a link takes none from the file itself.
 fn one_for_each_file<'c>(
     roots: &'c [Root],
     scans: &'c [Arc<Scan>],
@@ -64,7 +64,11 @@ fn one_for_each_file<'c>(
             continue;
         };
         let owner = owners.entry(id).or_insert(number);
-        if claims[*owner].root.held.is_some() && claim.root.held.is_none() {
+        let owning = &claims[*owner];
+        let is_usable = owning.root.held.is_some() && claim.root.held.is_none();
+        let is_itself =
+            std::ptr::eq(owning.root, claim.root) && owning.found.is_link && !claim.found.is_link;
+        if is_usable || is_itself {
             *owner = number;
         }
     }

@@ -157,6 +157,12 @@ pub fn read_resource(
                 std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
             ) =>
         {
+            // Of what is outside, nothing is told: not even that it is not there.
+            let mut above = relative.ancestors().skip(1);
+            let nearest = above.find_map(|path| real_directory.join(path).canonicalize().ok());
+            if let Some(outside) = nearest.filter(|real| !real.starts_with(&real_directory)) {
+                return Err(refused(&leads_out(&outside)));
+            }
             let there = resources(directory, limits).files;
             return Err(ResourceError::Missing {
                 path: shown(path),
@@ -170,13 +176,16 @@ pub fn read_resource(
         Err(error) => return Err(unreadable(error.to_string())),
     };
     if !real.starts_with(&real_directory) {
-        let why = format!(
-            "it is a link to {}, out of the skill's folder",
-            real.display()
-        );
-        return Err(refused(&why));
+        return Err(refused(&leads_out(&real)));
     }
     read_text(&real, limits).map_err(unreadable)
+}
+
+fn leads_out(real: &Path) -> String {
+    format!(
+        "it is a link to {}, out of the skill's folder",
+        real.display()
+    )
 }
 
 /// A path within a folder, or why it is none. A backslash is refused wherever it stands: some systems take

@@ -38,6 +38,10 @@ pub(crate) struct Scan {
 
 /// A skill, good or bad.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "four facts of a file, of which none follows from the others"
+)]
 pub(crate) struct Found {
     pub(crate) skill: Arc<Skill>,
     pub(crate) loads: bool,
@@ -45,11 +49,13 @@ pub(crate) struct Found {
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// What the walk had found; part of the diagnostics.
     walked: Vec<Finding>,
-    /// `None` for texts, and for files that could not be opened.
+    /// `None` for texts.
     pub(crate) stamp: Option<Stamp>,
     is_settled: bool,
     /// Whether the file is broken by now, and this is what it was before.
     is_stale: bool,
+    /// Whether the file is a link to another one.
+    pub(crate) is_link: bool,
 }
 
 /// How a look at what may have changed is taken.
@@ -152,16 +158,26 @@ impl Found {
         self.is_settled && !self.is_stale && path.is_none_or(|path| stat(path) == self.stamp)
     }
 
+    /// Whether there is nothing new in `other`, which was read of the same file.
+    fn says_the_same(&self, other: &Self) -> bool {
+        self.skill == other.skill
+            && self.loads == other.loads
+            && self.diagnostics == other.diagnostics
+            && self.walked == other.walked
+            && self.is_link == other.is_link
+    }
+
     /// The same skill, in the state that its file is in now.
-    fn in_state(&self, stamp: Stamp, now: SystemTime) -> Self {
+    fn in_state(&self, stamp: Option<Stamp>, now: SystemTime) -> Self {
         Self {
             skill: Arc::clone(&self.skill),
             loads: self.loads,
             diagnostics: self.diagnostics.clone(),
             walked: self.walked.clone(),
-            stamp: Some(stamp),
-            is_settled: stamp.is_settled(now),
+            stamp,
+            is_settled: stamp.is_none_or(|stamp| stamp.is_settled(now)),
             is_stale: false,
+            is_link: self.is_link,
         }
     }
 }
@@ -269,6 +285,7 @@ impl Reader<'_> {
             directory,
             findings,
             is_refused,
+            is_link,
         } = candidate;
         let place = FilePlace {
             folder: directory.file_name(),
@@ -279,14 +296,9 @@ impl Reader<'_> {
             shown(&folder.to_string_lossy())
         };
         let (examination, digest, stamp) = if is_refused {
-            let mut findings = findings.clone();
-            let last = findings.pop()?;
-            let stamp = stat(&file);
-            (
-                Examination::unreadable(name(), last),
-                Digest::of(b""),
-                stamp,
-            )
+            // Why is among the findings.
+            let examination = Examination::unread(name(), Vec::new());
+            (examination, Digest::of(b""), None)
         } else {
             match SkillFile::read(&file, self.limits) {
                 Ok(SkillFile { bytes, stamp }) => {
@@ -296,33 +308,38 @@ impl Reader<'_> {
                         && known.walked == findings
                         && known.loads
                     {
-                        return Some(known.in_state(stamp, self.now));
+                        return Some(known.in_state(Some(stamp), self.now));
                     }
                     (examine(&bytes, &place, self.limits), digest, Some(stamp))
                 }
                 Err(Refusal::Gone) => return None,
                 Err(Refusal::Bad(finding, stamp)) => (
-                    Examination::unreadable(name(), finding),
+                    Examination::unread(name(), vec![*finding]),
                     Digest::of(b""),
                     stamp,
                 ),
             }
         };
-        if let Some(known) = known
-            && self.options.keep_last_good
-            && !examination.loads()
-            && known.loads
-            && !known.is_stale
-        {
-            return Some(Found {
-                is_stale: true,
-                stamp,
-                ..known.in_state(stamp?, self.now)
-            });
-        }
-        let walked = if is_refused { Vec::new() } else { findings };
+        let stamp = stamp.or_else(|| stat(&file));
         let location = Location::File { file, directory };
-        Some(self.found(examination, location, digest, stamp, walked))
+        let found = Found {
+            is_link,
+            ..self.found(examination, location, digest, stamp, findings)
+        };
+        let Some(known) = known else {
+            return Some(found);
+        };
+        let is_kept = self.options.keep_last_good && !found.loads && known.loads && !known.is_stale;
+        Some(if is_kept {
+            Found {
+                is_stale: true,
+                ..known.in_state(stamp, self.now)
+            }
+        } else if known.says_the_same(&found) {
+            known.in_state(stamp, self.now)
+        } else {
+            found
+        })
     }
 
     fn found(
@@ -370,6 +387,7 @@ impl Reader<'_> {
             is_settled: stamp.is_none_or(|stamp| stamp.is_settled(self.now)),
             stamp,
             is_stale: false,
+            is_link: false,
         }
     }
 }

@@ -26,7 +26,7 @@ pub(crate) enum Refusal {
     /// Nothing is there any more.
     Gone,
     /// What is there, in words; with its state, if it has one.
-    Bad(Finding, Option<Stamp>),
+    Bad(Box<Finding>, Option<Stamp>),
 }
 
 impl SkillFile {
@@ -38,24 +38,22 @@ impl SkillFile {
         let stamp = Stamp::of(&metadata);
         if !metadata.is_file() {
             let finding = Finding::new(&rule::NOT_REGULAR, "it is not a regular file");
-            return Err(Refusal::Bad(finding, Some(stamp)));
+            return Err(Refusal::Bad(finding.into(), Some(stamp)));
         }
         if stamp.size > limits.file_bytes {
-            return Err(Refusal::Bad(
-                too_large(file, stamp.size, limits),
-                Some(stamp),
-            ));
+            let finding = too_large(file, stamp.size, limits);
+            return Err(Refusal::Bad(finding.into(), Some(stamp)));
         }
         let mut bytes = Vec::with_capacity(usize::try_from(stamp.size).unwrap_or_default() + 1);
         // What the system calls empty may have text all the same, and any file may grow.
         let read = file.take(limits.file_bytes + 1).read_to_end(&mut bytes);
         if let Err(error) = read {
             let finding = Finding::new(&rule::UNREADABLE, error.to_string());
-            return Err(Refusal::Bad(finding, Some(stamp)));
+            return Err(Refusal::Bad(finding.into(), Some(stamp)));
         }
         if bytes.len() as u64 > limits.file_bytes {
             let finding = size(bytes.len() as u64, limits);
-            return Err(Refusal::Bad(finding, Some(stamp)));
+            return Err(Refusal::Bad(finding.into(), Some(stamp)));
         }
         Ok(Self { bytes, stamp })
     }
@@ -76,9 +74,12 @@ fn refused(error: &io::Error) -> Refusal {
         // A socket, and a device that is not there.
         _ if error.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error()) => {
             let finding = Finding::new(&rule::NOT_REGULAR, "it is not a regular file");
-            Refusal::Bad(finding, None)
+            Refusal::Bad(finding.into(), None)
         }
-        _ => Refusal::Bad(Finding::new(&rule::UNREADABLE, error.to_string()), None),
+        _ => {
+            let finding = Finding::new(&rule::UNREADABLE, error.to_string());
+            Refusal::Bad(finding.into(), None)
+        }
     }
 }
 

@@ -56,6 +56,8 @@ pub(crate) struct Candidate {
     pub(crate) findings: Vec<Finding>,
     /// Whether it may not be read.
     pub(crate) is_refused: bool,
+    /// Whether the file is a link to another one.
+    pub(crate) is_link: bool,
 }
 
 /// Looks for skills in, or at, `root`.
@@ -133,7 +135,14 @@ impl Walker<'_> {
             Ok(metadata) if metadata.is_file() && self.root.file_name().is_some_and(is_skill) => {
                 let directory = self.root.parent().unwrap_or(self.root).to_owned();
                 let file = self.root.to_owned();
-                self.candidate(file, directory, Vec::new(), false);
+                let candidate = Candidate {
+                    file,
+                    directory,
+                    findings: Vec::new(),
+                    is_refused: false,
+                    is_link: false,
+                };
+                self.result.candidates.push(candidate);
             }
             found => {
                 let is_missing = found.as_ref().is_err_and(is_missing);
@@ -224,9 +233,13 @@ impl Walker<'_> {
                 break;
             }
             let entry: DirEntry = entry?;
+            // What is gone in the meantime was never there.
+            let Ok(kind) = entry.file_type() else {
+                continue;
+            };
             listed.push(Listed {
                 name: entry.file_name(),
-                kind: entry.file_type()?,
+                kind,
                 inode: entry.ino(),
             });
         }
@@ -276,6 +289,9 @@ impl Walker<'_> {
                     let note = Diagnostic::new(rule::BROKEN_LINK.code, Severity::Warning, message);
                     self.result.notes.push(note.in_file(&file));
                     self.watch(file, None);
+                    // The link may also go.
+                    let found = std::fs::metadata(&folder.path);
+                    self.watch(folder.path.clone(), found.ok().as_ref());
                     return true;
                 }
                 Ok(metadata) if metadata.is_dir() => return false,
@@ -294,30 +310,22 @@ impl Walker<'_> {
             is_refused = true;
             findings.push(special());
         }
-        self.candidate(file, folder.path.clone(), findings, is_refused);
-        true
-    }
-
-    fn candidate(
-        &mut self,
-        file: PathBuf,
-        directory: PathBuf,
-        findings: Vec<Finding>,
-        is_refused: bool,
-    ) {
         self.result.candidates.push(Candidate {
             file,
-            directory,
+            directory: folder.path.clone(),
             findings,
             is_refused,
+            is_link: chosen.kind.is_symlink(),
         });
+        true
     }
 
     fn look_for_flat_files(&mut self, folder: &Folder, listed: &[Listed]) {
         for entry in listed {
             let name = entry.name.to_string_lossy().to_ascii_lowercase();
+            let extension = Path::new(&entry.name).extension();
             if entry.kind.is_file()
-                && name.ends_with(".md")
+                && extension.is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
                 && !is_skill(&entry.name)
                 && !USUAL_FILES.contains(&name.as_str())
             {

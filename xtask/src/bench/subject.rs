@@ -17,10 +17,11 @@ pub(crate) enum Subject {
     Ls,
     Edit,
     Yes,
+    Skills,
 }
 
 impl Subject {
-    pub(crate) const ALL: [Subject; 14] = [
+    pub(crate) const ALL: [Subject; 15] = [
         Subject::Start,
         Subject::Reads,
         Subject::Growth,
@@ -35,6 +36,7 @@ impl Subject {
         Subject::Ls,
         Subject::Edit,
         Subject::Yes,
+        Subject::Skills,
     ];
 
     /// The name after `--only`.
@@ -54,6 +56,7 @@ impl Subject {
             Subject::Ls => "ls",
             Subject::Edit => "edit",
             Subject::Yes => "yes",
+            Subject::Skills => "skills",
         }
     }
 

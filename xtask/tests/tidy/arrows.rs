@@ -224,8 +224,8 @@ fn the_core_depends_on_nothing_that_does_io() {
 
 /// The crates below the core must fit into a program built on another runtime, or on none.
 #[test]
-fn prompt_needs_no_runtime() {
-    for name in ["harness-frontmatter", "harness-prompt"] {
+fn prompt_and_skills_need_no_runtime() {
+    for name in ["harness-frontmatter", "harness-prompt", "harness-skills"] {
         if !crates().any(|package| package.name == name) {
             continue;
         }
@@ -246,6 +246,66 @@ fn prompt_needs_no_runtime() {
             "{name} brings tokio along:\n{tree}"
         );
     }
+}
+
+/// What skills are parsed, compared and written with, beyond the standard library: ten crates at most.
+const SKILLS_PARSE_WITH: [&str; 10] = [
+    "arraydeque",
+    "gray_matter",
+    "saphyr-parser",
+    "serde",
+    "serde_core",
+    "strsim",
+    "thiserror",
+    "tinyvec",
+    "unicode-normalization",
+    "unicode-segmentation",
+];
+
+/// What else they need: the kernel's calls.
+const SKILLS_CALL_THE_KERNEL_WITH: [&str; 5] =
+    ["bitflags", "errno", "libc", "linux-raw-sys", "rustix"];
+
+/// The crates of a tree that `cargo tree --prefix none` printed, without ours, and without those that only
+/// write code while others are compiled.
+fn linked(tree: &str) -> Vec<&str> {
+    const WHAT_MACROS_NEED: [&str; 4] = ["proc-macro2", "quote", "syn", "unicode-ident"];
+    let is_linked = |line: &&str| !line.contains("(proc-macro)");
+    let mut names: Vec<&str> = tree
+        .lines()
+        .filter(is_linked)
+        .filter_map(|line| line.split(' ').next())
+        .filter(|name| !name.starts_with("harness-") && !WHAT_MACROS_NEED.contains(name))
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+#[test]
+fn skills_parse_with_ten_crates_at_most() {
+    let tree = "tree --package harness-skills --edges normal --prefix none";
+    let tree = run(&cargo(), &tree.split(' ').collect::<Vec<_>>());
+    let linked = linked(&tree);
+    assert!(
+        linked.contains(&"gray_matter"),
+        "an unexpected answer: {tree}"
+    );
+    let more: Vec<_> = linked
+        .into_iter()
+        .filter(|name| {
+            !SKILLS_PARSE_WITH.contains(name) && !SKILLS_CALL_THE_KERNEL_WITH.contains(name)
+        })
+        .map(|name| format!("harness-skills brings {name} along"))
+        .collect();
+    assert_clean(&more);
+}
+
+#[test]
+fn finds_what_is_linked() {
+    let tree = "harness-skills v0.1.0 (path)\nserde v1.0.0\nserde_derive v1.0.0 (proc-macro)\nsyn v3.0.0\n\
+                serde v1.0.0 (*)\nnew v0.1.0\n";
+    assert_eq!(linked(tree), ["new", "serde"]);
 }
 
 fn arrow(from: &str, to: &str) -> Arrow {

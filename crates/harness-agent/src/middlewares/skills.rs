@@ -106,6 +106,11 @@ impl SkillsMiddleware {
         }
     }
 
+    /// Lists the skills in another format, or under another budget.
+    pub fn with_format(self, format: FormatOptions) -> Self {
+        self.with(|inner| inner.format = format)
+    }
+
     /// Gives the list its part of a context window of so many tokens: 2 %, and 8,000 characters at least.
     pub(crate) fn for_context_window(self, tokens: Option<u64>) -> Self {
         let (part, whole) = CHARS_FOR_TOKENS;

@@ -8,8 +8,8 @@ use harness_agent::core::{Event, Message, MessageRef, ToolOutcome, UserPart};
 use harness_agent::middlewares::{EvictionOptions, PlanModeMiddleware};
 use harness_agent::skills::{Layer, Policy, Root, Skill, Skills};
 use harness_agent::{
-    AgentHarness, AgentHarnessBuilder, Extension, ExtensionResult, SummaryRequest, Workspace,
-    default_tools, loaded_skills,
+    AgentHarness, AgentHarnessBuilder, Extension, ExtensionResult, LoopContext, SummaryRequest,
+    Workspace, default_tools, loaded_skills,
 };
 
 fn write(folder: &Path, path: &str, text: &str) {
@@ -467,6 +467,32 @@ async fn reading_that_is_confined_reaches_the_skills() {
     assert!(
         matches!(outcomes[1], ToolOutcome::Denied { .. }),
         "{outcomes:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_session_may_have_skills_of_its_own() {
+    let folder = tree();
+    skill(folder.path(), "ada/hers", "", "CANARY of hers.");
+    let model = scripted([Reply::text("Done."), Reply::text("Done.")]);
+    let agent = builder(folder.path(), &model).build().unwrap();
+    let mut session = agent.session();
+    let mut context = LoopContext::default();
+    let root = Root::new(Layer::IsolatedUser, folder.path().join("ada"));
+    context.skills = Some(Skills::discover(&[root]));
+    session.reconfigure(&context).unwrap();
+    session.prompt("Go.").outcome().await.unwrap();
+    agent.prompt("Go.").outcome().await.unwrap();
+    let prompts: Vec<_> = model
+        .requests()
+        .into_iter()
+        .map(|r| r.system.unwrap())
+        .collect();
+    assert!(
+        prompts[0].contains("<name>hers</name>") && !prompts[0].contains("<name>review</name>")
+    );
+    assert!(
+        prompts[1].contains("<name>review</name>") && !prompts[1].contains("<name>hers</name>")
     );
 }
 

@@ -1,0 +1,266 @@
+//! Rows J: what is made to do harm.
+
+use std::fs::File;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::thread;
+
+use harness_skills::{Examination, FilePlace, Identity, Layer, Limits, MAX_NAME, Skill, examine};
+
+use crate::tree::{Tree, agrees, codes, finding, text};
+
+/// Examines where a recursion would end in an abort.
+fn on_a_small_stack(bytes: Vec<u8>) -> Examination {
+    let examine = move || examine(&bytes, &FilePlace::default(), &Limits::default());
+    let thread = thread::Builder::new().stack_size(256 * 1024);
+    thread.spawn(examine).unwrap().join().unwrap()
+}
+
+fn frontmatter(yaml: &str) -> Vec<u8> {
+    format!("---\nname: a\ndescription: x\n{yaml}\n---\nBody.\n").into_bytes()
+}
+
+#[track_caller]
+fn is_over_budget(yaml: &str) {
+    let examination = on_a_small_stack(frontmatter(yaml));
+    assert_eq!(codes(&examination.strict()), ["E-BUDGET"]);
+    assert_eq!(codes(&examination.lenient()), ["E-BUDGET"]);
+}
+
+#[test]
+fn j02_nested_lists() {
+    for depth in [3_000, 100_000] {
+        is_over_budget(&format!("k:\n  {}a", "- ".repeat(depth)));
+        let whole = format!("---\n{}a\n---\nBody.\n", "- ".repeat(depth));
+        let examination = on_a_small_stack(whole.into_bytes());
+        assert_eq!(codes(&examination.lenient()), ["E-BUDGET"]);
+    }
+}
+
+#[test]
+fn j03_nested_brackets() {
+    for depth in [30_000, 200_000] {
+        is_over_budget(&format!("k: {}", "[".repeat(depth)));
+        is_over_budget(&format!("k: {}", "{a: ".repeat(depth / 4)));
+    }
+}
+
+#[test]
+fn j05_very_many_keys() {
+    for count in [5_000, 32_000] {
+        let keys: Vec<String> = (0..count).map(|key| format!("k{key}: 1")).collect();
+        is_over_budget(&keys.join("\n"));
+    }
+}
+
+#[test]
+fn an_alias_bomb() {
+    let mut lines = vec!["a0: &a0 [x, x, x, x, x, x, x, x, x]".to_owned()];
+    for level in 1..9 {
+        let alias = format!("*a{}", level - 1);
+        let aliases = [alias.as_str(); 9].join(", ");
+        lines.push(format!("a{level}: &a{level} [{aliases}]"));
+    }
+    is_over_budget(&lines.join("\n"));
+}
+
+#[test]
+fn j08_ten_megabytes_that_do_not_end() {
+    let tree = Tree::new();
+    let line = "key: value and some more of it\n";
+    let bytes = format!("---\n{}", line.repeat(10 * 1024 * 1024 / line.len()));
+    tree.write("skills/a/SKILL.md", bytes);
+    tree.skill("skills/b");
+    let skills = tree.skills();
+    let entry = tree.entry(&skills, "skills/a");
+    assert_eq!(codes(&entry.diagnostics), ["E-UNCLOSED"]);
+    assert_eq!(tree.active(&skills), ["skills/b"]);
+}
+
+#[test]
+fn j08_a_file_of_a_gigabyte() {
+    let tree = Tree::new();
+    let path = tree.folder("skills/a").join("SKILL.md");
+    let file = File::create(&path).unwrap();
+    file.set_len(1024 * 1024 * 1024).unwrap();
+    tree.write("skills/b/SKILL.md", text("b", &"x".repeat(2 * 1024 * 1024)));
+    let skills = tree.skills();
+    for folder in ["skills/a", "skills/b"] {
+        let entry = tree.entry(&skills, folder);
+        assert_eq!(codes(&entry.diagnostics), ["E-FILE-SIZE"]);
+    }
+    assert_eq!(skills.catalogue().active().count(), 0);
+}
+
+const VALID: &str = "---\nname: demo\ndescription: Does \u{e9} thing.\nlicense: MIT\n\
+                     metadata:\n  k: v\nallowed-tools: Read Write\n---\nBody text.\n";
+
+fn as_demo(bytes: &[u8]) -> Examination {
+    let place = FilePlace {
+        folder: Some("demo".as_ref()),
+        file: Some("SKILL.md".as_ref()),
+    };
+    examine(bytes, &place, &Limits::default())
+}
+
+#[test]
+fn j09_a_nul_anywhere_is_an_error() {
+    assert!(as_demo(VALID.as_bytes()).is_valid());
+    for at in 0..=VALID.len() {
+        let mut bytes = VALID.as_bytes().to_vec();
+        bytes.insert(at, 0);
+        let examination = as_demo(&bytes);
+        assert!(!examination.loads() && !examination.is_valid(), "at {at}");
+        if std::str::from_utf8(&bytes).is_ok() {
+            assert_eq!(codes(&examination.lenient()), ["E-NUL"], "at {at}");
+        }
+    }
+}
+
+/// What is read of a beginning is a beginning of what is read of the whole.
+#[test]
+fn j10_each_beginning_of_a_file() {
+    let whole = as_demo(VALID.as_bytes()).fields;
+    for end in 0..VALID.len() {
+        let Examination { fields, body, .. } = as_demo(&VALID.as_bytes()[..end]);
+        assert!(body.end <= end);
+        assert_eq!(fields.name, whole.name);
+        assert!(whole.description.starts_with(&fields.description));
+        for (part, all) in [
+            (&fields.license, &whole.license),
+            (&fields.compatibility, &whole.compatibility),
+            (&fields.version, &whole.version),
+            (&fields.author, &whole.author),
+        ] {
+            assert!(part.is_none() || part == all, "{end}: {part:?}");
+        }
+        assert!(fields.metadata.is_none() || fields.metadata == whole.metadata);
+        assert!(fields.allowed_tools.is_none() || fields.allowed_tools == whole.allowed_tools);
+        assert!(fields.extra.is_empty() && fields.tags.is_empty());
+    }
+}
+
+/// A file that is cut off within its frontmatter never loads; with all of it, it does.
+#[test]
+fn j10_half_a_frontmatter_is_no_skill() {
+    let closed = VALID.find("---\nBody").unwrap() + 3;
+    for end in 0..VALID.len() {
+        let examination = as_demo(&VALID.as_bytes()[..end]);
+        assert_eq!(examination.loads(), end >= closed, "{end}");
+    }
+}
+
+#[test]
+fn j12_commands_are_plain_or_not_there() {
+    let long = "x".repeat(10 * 1024);
+    for (name, command) in [
+        ("../../x", Some("x")),
+        ("/etc/passwd", Some("etc-passwd")),
+        ("con", Some("con")),
+        ("a b/c.d", Some("a-b-c-d")),
+        ("a\0b", Some("ab")),
+        ("--x--", Some("x")),
+        ("..", None),
+        ("", None),
+        ("\u{202e}", None),
+        ("\u{6280}\u{80fd}", None),
+        ("caf\u{e9}", None),
+        (&long, None),
+    ] {
+        let skill = Skill::from_text(Layer::BuiltIn, name, "x", "");
+        assert_eq!(skill.command().as_deref(), command, "{name:?}");
+    }
+}
+
+#[test]
+fn j12_a_name_is_never_a_path() {
+    let tree = Tree::new();
+    tree.named("skills/a", "../../x");
+    tree.named("skills/b", "\"a\\0b\"");
+    tree.named("skills/c", &"y".repeat(10 * 1024));
+    tree.skill("x");
+    let skills = tree.skills();
+    let catalogue = skills.catalogue();
+    assert_eq!(catalogue.complete(""), ["ab", "x"]);
+    let found = catalogue.find("x").unwrap();
+    assert_eq!(found.directory(), Some(&*tree.path("skills/a")));
+    assert!(catalogue.find("../x").is_err());
+}
+
+#[test]
+fn j13_what_is_no_regular_file() {
+    let tree = Tree::new();
+    tree.link("/dev/zero", "skills/zero/SKILL.md");
+    tree.link("/dev/null", "skills/null/SKILL.md");
+    tree.link("/dev/tty", "skills/terminal/SKILL.md");
+    let pipe = tree.folder("skills/pipe").join("SKILL.md");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
+    tree.link(&pipe, "skills/link/SKILL.md");
+    let socket = tree.folder("skills/socket").join("SKILL.md");
+    let _listener = UnixListener::bind(&socket).unwrap();
+    tree.skill("skills/good");
+    let skills = tree.skills();
+    assert_eq!(tree.active(&skills), ["skills/good"]);
+    for name in ["zero", "null", "pipe", "socket"] {
+        let entry = tree.entry(&skills, format!("skills/{name}"));
+        assert_eq!(codes(&entry.diagnostics), ["E-NOT-REGULAR"], "{name}");
+        let problem = finding(&entry.diagnostics, "NOT-REGULAR");
+        assert_eq!(problem.path.as_deref(), entry.skill.file());
+        assert!(skills.catalogue().activate(name, skills.limits()).is_err());
+    }
+}
+
+/// The system calls some of these regular files.
+#[test]
+fn j13_files_of_the_system() {
+    let tree = Tree::new();
+    for name in ["mem", "pagemap", "environ"] {
+        let file = format!("/proc/self/{name}");
+        tree.link(file, format!("skills/{name}/SKILL.md"));
+    }
+    let skills = tree.skills();
+    assert_eq!(skills.catalogue().active().count(), 0);
+    // What cannot be read by anybody.
+    if Path::new("/proc/self/mem").exists() {
+        let entry = tree.entry(&skills, "skills/mem");
+        assert_eq!(codes(&entry.diagnostics), ["E-UNREADABLE"]);
+    }
+}
+
+#[test]
+fn a_link_out_of_a_confined_root_is_not_followed() {
+    let tree = Tree::new();
+    tree.skill("elsewhere/a");
+    tree.skill("skills/b");
+    tree.link("../elsewhere/a", "skills/a");
+    tree.link("../../elsewhere/a/SKILL.md", "skills/c/SKILL.md");
+    tree.link("b", "skills/again");
+    let root = tree.root(Layer::Repository, "skills").confined();
+    let skills = crate::tree::discover(&[root]);
+    assert_eq!(tree.active(&skills), ["skills/b"]);
+    assert_eq!(codes(skills.catalogue().notes()), ["W-LINK-REFUSED"]);
+    let entry = tree.entry(&skills, "skills/c");
+    assert_eq!(codes(&entry.diagnostics), ["E-LINK-REFUSED"]);
+    let error = skills.catalogue().find("c").unwrap_err().to_string();
+    assert!(error.contains("it is not followed"), "{error}");
+
+    // A project may, and says so.
+    let skills = crate::tree::discover(&[tree.root(Layer::Project, "skills")]);
+    assert_eq!(tree.active(&skills), ["skills/a", "skills/b"]);
+    assert!(codes(skills.catalogue().notes()).contains(&"I-LINK-OUTSIDE".to_owned()));
+    agrees(&skills);
+}
+
+#[test]
+fn what_cannot_be_seen_makes_no_other_name() {
+    let identity = Identity::of("demo");
+    for name in [
+        "de\u{200d}mo",
+        "\u{feff}demo",
+        "demo\u{fe0f}",
+        "\u{1b}[31mdemo\u{1b}[0m",
+    ] {
+        assert_eq!(Identity::of(name), identity, "{name:?}");
+    }
+    assert_eq!(MAX_NAME, 64);
+}
