@@ -187,7 +187,7 @@ fn a_new_skill_is_valid_and_used() {
 
     let other = ends(&bed, &["new", "null", "--path", "others"], 0).notes("--skill");
     assert!(
-        other.stdout.ends_with("/work/others/null/SKILL.md\n"),
+        other.stdout.ends_with("work/others/null/SKILL.md\n"),
         "{other:#?}"
     );
     ends(&bed, &["validate", "others"], 0);
