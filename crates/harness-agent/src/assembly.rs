@@ -100,7 +100,7 @@ pub(crate) fn assemble(
     let mut warnings = Vec::new();
     let prompt = system_prompt(parts, &choice.tools, &mut warnings)?;
     let asked = context.model.as_ref().unwrap_or(model);
-    let middlewares = middlewares(parts, asked, &choice, &skills)?;
+    let middlewares = middlewares(parts, asked, &choice, &skills);
     let mut draft = LoopDraft {
         model: Arc::clone(asked),
         system_prompt: prompt,
@@ -221,7 +221,7 @@ fn middlewares(
     model: &Arc<dyn Model>,
     choice: &ToolChoice,
     skills: &Arc<SkillView>,
-) -> Result<Vec<Arc<dyn Middleware>>, Error> {
+) -> Vec<Arc<dyn Middleware>> {
     let mut all = parts.middlewares.clone();
     // What the user typed is looked through for paths before a command's text takes its place: a
     // template of a stranger attaches nothing.
@@ -296,7 +296,7 @@ fn middlewares(
         };
         all.push(Arc::new(eviction));
     }
-    Ok(all)
+    all
 }
 
 fn build(parts: &Parts, context: &LoopContext, draft: LoopDraft) -> Result<LoopConfig, Error> {

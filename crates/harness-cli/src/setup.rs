@@ -124,7 +124,9 @@ impl Setup {
             stderr::note(problem);
         }
         options.library = self.prompts.library.clone();
-        // `options.skills` belongs here: those of `self.skills()`, but none for the demonstration.
+        if demo.is_none() {
+            options.skills = Some(self.skills()?);
+        }
         if let Some(text) = &arguments.system_prompt {
             options.system_prompt = match text_or_file(text, &self.environment)? {
                 text if text.trim().is_empty() => SystemPromptSource::Empty,

@@ -500,7 +500,7 @@ async fn a_session_may_have_skills_of_its_own() {
 struct Without(&'static str);
 
 impl Extension for Without {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "without"
     }
 

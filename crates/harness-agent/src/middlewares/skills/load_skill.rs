@@ -1,6 +1,7 @@
 //! `load_skill`: the instructions of a skill, for the model.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use harness_core::{Replay, Tool, ToolContext, ToolEffects, ToolError, ToolOutput, async_trait};
@@ -81,9 +82,10 @@ impl Tool for LoadSkill {
             let mut text = resource.text;
             if let Some(whole) = resource.whole {
                 let file = resource.file.display();
-                text.push_str(&format!(
+                let _ = write!(
+                    text,
                     "\n[cut: the file has {whole} bytes; `read` {file} for the rest]"
-                ));
+                );
             }
             return Ok(ToolOutput::text(text));
         }
