@@ -28,7 +28,7 @@ pub(crate) fn place(diagnostic: &Diagnostic) -> String {
 pub(crate) fn json_of(diagnostic: &Diagnostic) -> Value {
     let position = diagnostic.position;
     json!({
-        "code": diagnostic.code.name(),
+        "code": diagnostic.id(),
         "severity": diagnostic.severity.word(),
         "line": position.map(|position| position.line),
         "column": position.map(|position| position.column),

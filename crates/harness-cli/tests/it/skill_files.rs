@@ -84,7 +84,7 @@ fn validate_as_json_has_both_answers() {
     let found = checks[1]["diagnostics"].as_array().unwrap();
     let field = found
         .iter()
-        .find(|it| it["code"] == "UNKNOWN-FIELD")
+        .find(|it| it["code"] == "E-UNKNOWN-FIELD")
         .unwrap();
     assert_eq!(field["severity"], "error");
     assert_eq!((&field["line"], &field["column"]), (&4.into(), &1.into()));

@@ -218,7 +218,7 @@ fn the_precedence_of_a_name_can_be_read_off_the_list_of_all() {
     shadowed.insert(5, "shadowed_by");
     assert_eq!(keys(&list[2]), shadowed);
     assert_eq!(list[2]["shadowed_by"]["path"], list[1]["path"]);
-    assert_eq!(list[2]["diagnostics"][0]["code"], "SHADOWED");
+    assert_eq!(list[2]["diagnostics"][0]["code"], "W-SHADOWED");
     let of_diagnostic = [
         "code", "column", "hint", "key", "line", "message", "severity",
     ];
