@@ -7,6 +7,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use criterion::{Criterion, criterion_group, criterion_main};
+use harness_frontmatter::Document;
 use harness_skills::{
     DiscoverOptions, FilePlace, FormatOptions, Layer, Limits, Root, Skill, Skills, examine,
     format_skills,
@@ -93,6 +94,16 @@ fn parse(c: &mut Criterion) {
     let limits = Limits::default();
     let mut group = c.benchmark_group("parse");
     group.sample_size(20);
+    group.bench_function("parse_10000", |bencher| {
+        bencher.iter(|| {
+            let documents = texts
+                .iter()
+                .filter_map(|text| Document::from_bytes(black_box(text), &limits.frontmatter).ok());
+            documents
+                .map(|document| document.fields.entries.len())
+                .sum::<usize>()
+        });
+    });
     group.bench_function("examine_10000", |bencher| {
         bencher.iter(|| {
             let loads = texts.iter().map(|text| {

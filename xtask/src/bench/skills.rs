@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::workspace::Workspace;
 
 pub(crate) const PARSE: Figure = Figure::new(
-    "10,000 `SKILL.md` split, read and examined, one core; the floor reads them",
+    "10,000 `SKILL.md` split and parsed, one core; the floor is to read the files",
     "at most 120 ms",
 );
 pub(crate) const COLD: Figure = Figure::new(
@@ -82,7 +82,8 @@ fn figures(estimates: &[Estimate]) -> Option<Vec<Figure>> {
             .floor(time(floor))
             .ratio(measured / floor)
     };
-    let (parse, read) = (seconds("examine_10000")?, seconds("read_10000")?);
+    let (parse, read) = (seconds("parse_10000")?, seconds("read_10000")?);
+    println!("  the same, examined: {}", time(seconds("examine_10000")?));
     let (cold, walk) = (seconds("cold_5000")?, seconds("walk_5000")?);
     let (refresh, stat) = (seconds("refresh_5000")?, seconds("stat_5000")?);
     Some(vec![
@@ -208,7 +209,8 @@ mod tests {
             nanoseconds: milliseconds * 1e6,
         };
         let all = [
-            ("parse/examine_10000", 100.0),
+            ("parse/parse_10000", 100.0),
+            ("parse/examine_10000", 110.0),
             ("parse/read_10000", 50.0),
             ("discovery/cold_5000", 90.0),
             ("discovery/walk_5000", 40.0),
