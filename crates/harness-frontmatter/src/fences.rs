@@ -131,7 +131,9 @@ impl<'t> Iterator for Lines<'t> {
         if rest.is_empty() {
             return None;
         }
-        let length = rest.find(['\n', '\r']).unwrap_or(rest.len());
+        let ends = |byte: &u8| matches!(byte, b'\n' | b'\r');
+        let length = rest.as_bytes().iter().position(ends);
+        let length = length.unwrap_or(rest.len());
         let end = &rest[length..];
         let ending = if end.starts_with("\r\n") {
             2
