@@ -267,11 +267,6 @@ fn middlewares(
         let skills = SkillsMiddleware::of(Arc::clone(skills), library)
             .for_context_window(model.info().context_window)
             .with_access(access);
-        #[cfg(feature = "tools")]
-        let skills = match &parts.workspace {
-            Some(workspace) => skills.readable_in(workspace),
-            None => skills,
-        };
         all.push(Arc::new(skills));
     }
     // After all that adds to the conversation as it is shown: notes stand behind messages, and are not

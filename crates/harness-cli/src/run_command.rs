@@ -167,6 +167,8 @@ fn task(
     };
     if let Some((name, _)) = parse_invocation(&text)
         && plan.is_some()
+        // What is wrong with these is told where skills are known.
+        && !name.starts_with("skill:")
         && setup.prompts.library.command(name).is_none()
     {
         stderr::note(&format!(

@@ -39,6 +39,21 @@ pub struct Activation {
     body: Range<usize>,
 }
 
+/// The most bytes of instructions in one text. More would be cut elsewhere, in the middle of the element.
+const MAX_SHOWN: usize = 128 * 1024;
+
+/// The beginning of long instructions, up to the end of a line if there is one.
+fn head(text: &str) -> &str {
+    if text.len() <= MAX_SHOWN {
+        return text;
+    }
+    let head = &text[..text.floor_char_boundary(MAX_SHOWN)];
+    match head.rfind('\n') {
+        Some(end) => &head[..end],
+        None => head,
+    }
+}
+
 /// Why a skill cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -168,16 +183,26 @@ impl Activation {
 
     /// The instructions as a model is given them: in an element that names the skill, with the folder that
     /// its paths are relative to, and a list of the files in it. Nothing in the instructions can end the
-    /// element.
+    /// element. Of more than 128 KiB, the beginning is given, and the model is told where the rest is.
     pub fn text(&self) -> String {
         let skill = &self.skill;
         let mut text = format!(
-            "<{SKILL_CONTENT} name=\"{}\" digest=\"{}\">\n",
+            "<{SKILL_CONTENT} name=\"{}\" digest=\"{}\" location=\"{}\">\n",
             escaped(&skill.name()),
-            self.digest()
+            self.digest(),
+            escaped(&skill.location_text())
         );
-        text.push_str(&enclosed(&self.instructions, &["skill_"]));
+        let shown = head(&self.instructions);
+        text.push_str(&enclosed(shown, &["skill_"]));
         text.push('\n');
+        if shown.len() < self.instructions.len() {
+            let all = self.instructions.len();
+            let _ = writeln!(
+                text,
+                "[cut: {} of {all} bytes; read the file for the rest]",
+                shown.len()
+            );
+        }
         if let Some(directory) = skill.directory() {
             let directory = directory.display().to_string();
             text.push_str("\nPaths in it are relative to the skill's folder: ");

@@ -17,6 +17,7 @@ use crate::lookalike;
 use crate::names;
 use crate::place::Place;
 use crate::processes::Processes;
+use crate::readable_folders::ReadableFolders;
 use crate::seen::SeenFiles;
 use crate::shell::ShellOptions;
 
@@ -75,8 +76,6 @@ struct Inner {
 struct Shared {
     /// Files that hold the output of commands: readable wherever they are.
     outputs: Mutex<VecDeque<PathBuf>>,
-    /// Folders that may be read for now.
-    lent: Mutex<Vec<PathBuf>>,
     /// Held while a run's record of seen files is made.
     seen: Mutex<()>,
 }
@@ -180,14 +179,23 @@ impl Workspace {
     }
 
     /// The workspace of one call: if the run has a working folder of its own, that is the root, for
-    /// relative paths and for the policy.
+    /// relative paths and for the policy. The [`ReadableFolders`] of its session may be read as well.
     pub fn for_call(&self, cx: &ToolContext) -> Self {
-        match cx.run().working_dir() {
+        let workspace = match cx.run().working_dir() {
             Some(folder) if folder != self.0.root => {
                 let folder = self.0.root.join(folder);
                 self.clone().with(|inner| inner.root = folder)
             }
             _ => self.clone(),
+        };
+        if self.0.read == Access::Anywhere {
+            return workspace;
+        }
+        match cx.run().attributes().get::<ReadableFolders>() {
+            Some(folders) if !folders.get().is_empty() => {
+                workspace.with(|inner| inner.readable.extend(folders.get().iter().cloned()))
+            }
+            _ => workspace,
         }
     }
 
@@ -403,8 +411,7 @@ impl Workspace {
             let found = self.files().resolve(path);
             found.is_ok_and(|found| real.starts_with(found.real))
         });
-        let lent = || self.lent().iter().any(|folder| real.starts_with(folder));
-        listed || self.outputs().iter().any(|path| path == real) || lent()
+        listed || self.outputs().iter().any(|path| path == real)
     }
 
     /// The root without symlinks. Asked for on each call: the folder may be moved.
@@ -424,23 +431,6 @@ impl Workspace {
             }
             outputs.push_back(real);
         }
-    }
-
-    /// Lets what is in these folders be read, in place of the folders of the last call, also where reading
-    /// is confined: for what the program tells a model of, and what may change while it runs. Holds for
-    /// every clone of this workspace. See [`with_readable`](Self::with_readable) for folders that stay.
-    pub fn allow_reading_in(&self, folders: impl IntoIterator<Item = PathBuf>) {
-        let resolved = folders.into_iter().filter_map(|folder| {
-            let found = self.files().resolve(&folder);
-            found.ok().map(|found| found.real)
-        });
-        let folders: Vec<PathBuf> = resolved.collect();
-        *self.lent() = folders;
-    }
-
-    fn lent(&self) -> std::sync::MutexGuard<'_, Vec<PathBuf>> {
-        let lent = self.0.shared.lent.lock();
-        lent.unwrap_or_else(PoisonError::into_inner)
     }
 
     fn outputs(&self) -> std::sync::MutexGuard<'_, VecDeque<PathBuf>> {

@@ -2,19 +2,25 @@
 
 mod load_skill;
 
+#[cfg(feature = "tools")]
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use harness_core::{
     Event, FailurePolicy, HookSet, MessageRef, Middleware, MiddlewareError, NextAgent, RunContext,
     RunInput, RunOutcome, SystemPrompt, Text, ToolRef, UserMessage, UserPart, async_trait,
 };
-use harness_prompt::{Library, Section, parse_invocation};
-use harness_skills::{Catalogue, FormatOptions, FormattedSkills, Skills, format_skills};
+use harness_prompt::{Library, Section};
+#[cfg(feature = "tools")]
+use harness_skills::Status;
+use harness_skills::{
+    Activation, Catalogue, FormatOptions, FormattedSkills, Skills, format_skills,
+};
 use serde_json::json;
 
 use self::load_skill::LoadSkill;
 use crate::error::Error;
-use crate::loaded_skills::{LOAD_SKILL, Loaded};
+use crate::loaded_skills::{self, LOAD_SKILL, Loaded};
 use crate::skill_view::SkillView;
 use crate::system_prompt::fallback_warning;
 
@@ -42,11 +48,15 @@ const CHARS_FOR_TOKENS: (u64, u64) = (4 * 2, 100);
 ///   the conversation has already is not repeated, unless it changed. It is not on offer by itself: add
 ///   [`tools`](Self::tools) to the agent's.
 /// - `/skill:name arguments` at the beginning of a prompt puts the instructions there, with the arguments
-///   behind them.
+///   behind them. What is said while a run goes on is not looked at.
+/// - Where reading is confined, a session may read the folders of the skills that the model may load, and of
+///   those that were called up.
 ///
 /// What is loaded stays when old results [give way](super::ToolResultEvictionMiddleware), and
-/// [`loaded_skills`](crate::loaded_skills) finds it again for a compaction. Nothing in a skill is run, and
-/// its `allowed-tools` allow nothing.
+/// [`loaded_skills`] finds it again for a compaction. Nothing in a skill is run, and its `allowed-tools` allow
+/// nothing.
+///
+/// [`loaded_skills`]: crate::loaded_skills()
 #[derive(Clone)]
 pub struct SkillsMiddleware {
     inner: Arc<Inner>,
@@ -58,8 +68,6 @@ struct Inner {
     format: FormatOptions,
     access: SkillAccess,
     told: Mutex<Option<Told>>,
-    #[cfg(feature = "tools")]
-    workspace: Option<harness_tools::Workspace>,
 }
 
 /// How the model comes by a skill.
@@ -78,6 +86,9 @@ pub(crate) enum SkillAccess {
 struct Told {
     catalogue: Arc<Catalogue>,
     section: Option<Section>,
+    /// The folders of the skills that a model may load.
+    #[cfg(feature = "tools")]
+    folders: Arc<[PathBuf]>,
     warnings: Vec<String>,
 }
 
@@ -100,8 +111,6 @@ impl SkillsMiddleware {
                 format: FormatOptions::default().with_budget(LEAST_CHARS),
                 access: SkillAccess::Tool,
                 told: Mutex::default(),
-                #[cfg(feature = "tools")]
-                workspace: None,
             }),
         }
     }
@@ -123,12 +132,6 @@ impl SkillsMiddleware {
         self.with(|inner| inner.access = access)
     }
 
-    /// Lets the tools of a workspace read the folders of the skills, also where reading is confined to it.
-    #[cfg(feature = "tools")]
-    pub fn readable_in(self, workspace: &harness_tools::Workspace) -> Self {
-        self.with(|inner| inner.workspace = Some(workspace.clone()))
-    }
-
     fn with(self, change: impl FnOnce(&mut Inner)) -> Self {
         let mut inner = match Arc::try_unwrap(self.inner) {
             Ok(inner) => inner,
@@ -138,8 +141,6 @@ impl SkillsMiddleware {
                 format: shared.format.clone(),
                 access: shared.access,
                 told: Mutex::default(),
-                #[cfg(feature = "tools")]
-                workspace: shared.workspace.clone(),
             },
         };
         change(&mut inner);
@@ -174,11 +175,6 @@ impl SkillsMiddleware {
 
     fn tell(&self, catalogue: Arc<Catalogue>) -> Result<Told, MiddlewareError> {
         let inner = &*self.inner;
-        #[cfg(feature = "tools")]
-        if let Some(workspace) = &inner.workspace {
-            let folders = catalogue.active().filter_map(|skill| skill.directory());
-            workspace.allow_reading_in(folders.map(Into::into));
-        }
         let (hint, tool) = match inner.access {
             SkillAccess::Tool => (
                 "If none of these fits, load_skill finds them by a part of their name.",
@@ -195,6 +191,8 @@ impl SkillsMiddleware {
         let (section, error) = inner.library.section(SKILLS_SECTION, &values)?;
         warnings.extend(error.as_ref().map(fallback_warning));
         Ok(Told {
+            #[cfg(feature = "tools")]
+            folders: folders(&catalogue),
             catalogue,
             section: section.map(|section| section.with_rank(RANK)),
             warnings,
@@ -206,14 +204,15 @@ impl SkillsMiddleware {
         let Some(UserPart::Text(Text { text })) = message.content.first_mut() else {
             return;
         };
-        let Some((command, arguments)) = parse_invocation(text) else {
-            return;
-        };
-        let Some(name) = command.strip_prefix(COMMAND) else {
+        let Some((name, arguments)) = skill_command(text) else {
+            // Only what is put here counts as a skill, whoever else writes that it is one.
+            if loaded_skills::looks_called_up(text) {
+                text.insert(0, '\n');
+            }
             return;
         };
         let instructions = match self.inner.view.refresh() {
-            Ok(catalogue) => self.instructions(&catalogue, name),
+            Ok(catalogue) => self.instructions(cx, &catalogue, name),
             Err(error) => Err(error.to_string()),
         };
         match instructions {
@@ -225,23 +224,48 @@ impl SkillsMiddleware {
                 *text = instructions;
             }
             Err(message) => {
-                let message = format!("/{command} is taken as it is: {message}");
+                let message = format!("/{COMMAND}{name} is taken as it is: {message}");
                 cx.emit(Event::Warning { message });
             }
         }
     }
 
-    fn instructions(&self, catalogue: &Catalogue, name: &str) -> Result<String, String> {
+    fn instructions(
+        &self,
+        cx: &RunContext,
+        catalogue: &Catalogue,
+        name: &str,
+    ) -> Result<String, String> {
         let skill = catalogue.find(name).map_err(|error| error.to_string())?;
-        if !skill.is_for_users() {
+        let limits = self.inner.view.skills().limits();
+        let activation = Activation::of(skill, limits).map_err(|error| error.to_string())?;
+        // As its file is now.
+        if !activation.skill.is_for_users() {
             return Err("the skill is not for users (`user-invocable: false`)".to_owned());
         }
-        let limits = self.inner.view.skills().limits();
-        let activation = harness_skills::Activation::of(skill, limits);
-        activation
-            .map(|activation| activation.text())
-            .map_err(|error| error.to_string())
+        Loaded::of(cx).call_up(activation.skill.directory());
+        Ok(activation.text())
     }
+}
+
+/// The name of a skill and what stands behind it, if `text` is `/skill:name …`. Names are not only those that
+/// other commands may have: `name@layer` is one, and so is a name in any script.
+fn skill_command(text: &str) -> Option<(&str, &str)> {
+    let rest = text.strip_prefix('/')?.strip_prefix(COMMAND)?;
+    let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+    let (name, arguments) = rest.split_at(end);
+    (!name.is_empty()).then(|| (name, arguments.trim()))
+}
+
+/// The folders of the skills that a model may load, also of those that are shadowed.
+#[cfg(feature = "tools")]
+fn folders(catalogue: &Catalogue) -> Arc<[PathBuf]> {
+    let usable = catalogue.entries().iter().filter(|entry| {
+        matches!(entry.status, Status::Active | Status::Shadowed { .. })
+            && entry.skill.is_for_models()
+    });
+    let folders = usable.filter_map(|entry| entry.skill.directory());
+    folders.map(Into::into).collect()
 }
 
 /// The tools for skills.
@@ -307,6 +331,8 @@ impl Middleware for SkillsMiddleware {
         prompt: SystemPrompt,
     ) -> Result<SystemPrompt, MiddlewareError> {
         let told = self.told()?;
+        #[cfg(feature = "tools")]
+        Loaded::of(cx).let_read(cx, told.folders);
         if !told.warnings.is_empty() {
             let warned = cx.attributes().get_or_insert_with(Warned::default);
             let mut warned = warned.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -327,8 +353,7 @@ impl Middleware for SkillsMiddleware {
         cx: &RunContext,
         messages: Vec<MessageRef>,
     ) -> Result<Vec<MessageRef>, MiddlewareError> {
-        let loaded = cx.attributes().get_or_insert_with(Loaded::default);
-        loaded.look_at(&messages);
+        Loaded::of(cx).look_at(&messages);
         Ok(messages)
     }
 }

@@ -90,8 +90,14 @@ impl Tool for LoadSkill {
             return Ok(ToolOutput::text(text));
         }
         let activation = Activation::of(&skill, limits).map_err(|error| failed(&error))?;
-        let loaded = cx.run().attributes().get_or_insert_with(Loaded::default);
-        if loaded.has(&activation) {
+        // As its file is now.
+        if !activation.skill.is_for_models() {
+            return Err(ToolError::failed(format!(
+                "only the user can load the skill `{}`",
+                activation.skill.name()
+            )));
+        }
+        if Loaded::of(cx.run()).has(&activation) {
             return Ok(ToolOutput::text(activation.note_of_repetition()));
         }
         Ok(ToolOutput::text(activation.text()).with_details(mark(&activation)))
