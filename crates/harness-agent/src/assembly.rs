@@ -166,7 +166,13 @@ fn tools(
         Some(why) => choice.leave_out(&[TODO_WRITE], "task-list", why),
     }
     let no_skills = skills.catalogue().for_models().next().is_none();
-    match no_skills.then_some("there are no skills").or(none) {
+    let is_named = names.is_none_or(|names| names.iter().any(|name| name == LOAD_SKILL));
+    let unnamed = (!is_named).then_some("it is not among the tools that were asked for");
+    match no_skills
+        .then_some("there are no skills")
+        .or(none)
+        .or(unnamed)
+    {
         None => choice.add(&skill_tools(skills), "skills", "there are skills", withheld),
         Some(why) => choice.leave_out(&[LOAD_SKILL], "skills", why),
     }

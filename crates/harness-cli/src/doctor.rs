@@ -151,7 +151,7 @@ fn report_settings(report: &mut Report, settings: &Settings) {
     report.setting("context files", settings.context_files.as_ref(), joined);
     let skills = &settings.skills;
     report.setting("skills", skills.enabled.as_ref(), yes_or_no);
-    report.setting("skills named", skills.named.as_ref(), joined);
+    report.setting("--skill", skills.named.as_ref(), joined);
     report.setting("skills paths", skills.paths.as_ref(), joined);
     report.setting("skills policy", skills.policy.as_ref(), ToString::to_string);
     report.setting("skills claude", skills.claude.as_ref(), yes_or_no);
@@ -322,6 +322,15 @@ async fn report_prompts(report: &mut Report, setup: &Setup, arguments: &DoctorAr
 
 fn report_skills(report: &mut Report, setup: &Setup) {
     report.heading("skills");
+    if let Some(enabled) = &setup.settings.skills.enabled
+        && !enabled.value
+    {
+        let off = format!("but for those of --skill  (from {})", enabled.origin);
+        report.line("off", &off);
+        if setup.settings.skills.named.is_none() {
+            return;
+        }
+    }
     match setup.skills() {
         Ok(skills) => {
             for (name, value) in skill_report::lines(&skills.catalogue()) {

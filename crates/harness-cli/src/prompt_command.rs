@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use harness_agent::ShownPrompt;
 use harness_agent::prompt::{Kind, PromptDiff, SectionChange};
+use harness_agent::{ShownPrompt, SkillCommand};
 use harness_core::{Caller, Limits, SystemPrompt, ToolSpecs, estimate_tokens};
 use serde_json::json;
 use similar::TextDiff;
@@ -212,13 +212,17 @@ impl Report {
 
 /// The library of the folder that is worked in, with its problems told.
 fn library(agent: &AgentArguments) -> Result<PromptLibrary, Failure> {
+    setup(agent).map(|setup| setup.prompts)
+}
+
+/// The environment and the configuration, with the problems of the library told.
+fn setup(agent: &AgentArguments) -> Result<Setup, Failure> {
     let setup = Setup::read(&ModelArguments::default(), agent)?;
-    let read = setup.prompts;
-    for problem in &read.problems {
+    for problem in &setup.prompts.problems {
         stderr::note(problem);
     }
-    read.tell_untrusted();
-    Ok(read)
+    setup.prompts.tell_untrusted();
+    Ok(setup)
 }
 
 /// Lists templates and slash commands.
@@ -296,15 +300,23 @@ pub(crate) fn render(arguments: &PromptRenderArguments) -> Result<ExitCode, Fail
         cwd: arguments.cwd.clone(),
         ..AgentArguments::default()
     };
-    let read = library(&agent)?;
+    let setup = setup(&agent)?;
     let text = typed(&arguments.prompt);
-    let expanded = read
+    if let Some(command) = SkillCommand::parse(&text) {
+        let skills = setup.skills()?;
+        let loaded = command.load(&skills.catalogue(), skills.limits());
+        let activation = loaded.map_err(Failure::failed)?;
+        stdout::print(&command.text(&activation))?;
+        return Ok(Exit::Finished.into());
+    }
+    let expanded = setup
+        .prompts
         .library
         .expand(&text)
         .map_err(|error| Failure::failed(error.to_string()))?;
     let Some(expanded) = expanded else {
         return Err(Failure::usage(format!("`{text}` is not a slash command"))
-            .hint("`harness prompt list` shows those that there are"));
+            .hint("`harness prompt list` shows those that there are, `harness skills list` the skills"));
     };
     stdout::print(&expanded)?;
     Ok(Exit::Finished.into())

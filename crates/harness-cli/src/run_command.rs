@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use futures::FutureExt;
+use harness_agent::SkillCommand;
 use harness_agent::prompt::parse_invocation;
 use harness_core::{
     Caller, CancellationToken, Error, Event, LimitReached, Limits, ModelError, RunInput,
@@ -168,13 +169,17 @@ fn task(
     if let Some((name, _)) = parse_invocation(&text)
         && plan.is_some()
         // What is wrong with these is told where skills are known.
-        && !name.starts_with("skill:")
+        && SkillCommand::parse(&text).is_none()
         && setup.prompts.library.command(name).is_none()
     {
         stderr::note(&format!(
             "there is no command /{name}, so the task is sent as it is; `harness prompt list` shows the \
              commands"
         ));
+    }
+    let skills = &setup.settings.skills;
+    if SkillCommand::parse(&text).is_some() && !skills.are_on() && skills.named.is_none() {
+        stderr::note("skills are off, so the task is sent as it is");
     }
     let mut message = UserMessage::text(text);
     if let Some(beside) = &input.beside {

@@ -18,7 +18,7 @@ use crate::named_file;
 use crate::plan::Plan;
 use crate::prompt_library::PromptLibrary;
 use crate::settings::{Setting, Settings};
-use crate::{skill_roots, stderr};
+use crate::{skill_diagnostics, skill_roots, stderr};
 
 /// Everything that a command needs.
 pub(crate) struct Setup {
@@ -125,7 +125,11 @@ impl Setup {
         }
         options.library = self.prompts.library.clone();
         if demo.is_none() {
-            options.skills = Some(self.skills()?);
+            let skills = self.skills()?;
+            for note in skill_diagnostics::notes_of_run(&skills.catalogue()) {
+                stderr::note(&note);
+            }
+            options.skills = Some(skills);
         }
         if let Some(text) = &arguments.system_prompt {
             options.system_prompt = match text_or_file(text, &self.environment)? {

@@ -1,6 +1,6 @@
 //! What is to be told of skills, for people and for programs.
 
-use harness_skills::{Catalogue, Diagnostic, Entry, Severity};
+use harness_skills::{Catalogue, Diagnostic, Entry, Severity, Status};
 use serde_json::{Value, json};
 
 /// In one line, with its place: `a/SKILL.md:3:1: W-NAME-DIR: the folder is called otherwise; …`.
@@ -73,4 +73,27 @@ pub(crate) fn notes(catalogue: &Catalogue, all: bool) -> Vec<String> {
         line(note) + what_to_do
     });
     notes.collect()
+}
+
+/// What a run should tell of skills that it was meant to have: sources that are no use, and files that cannot
+/// be loaded, in one line.
+pub(crate) fn notes_of_run(catalogue: &Catalogue) -> Vec<String> {
+    let told = notes(catalogue, false);
+    let invalid = catalogue
+        .entries()
+        .iter()
+        .filter(|entry| matches!(entry.status, Status::Invalid));
+    let names: Vec<String> = invalid.map(|entry| entry.skill.name()).collect();
+    let few = names.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
+    let more = if names.len() > 3 { ", …" } else { "" };
+    let invalid = match names.len() {
+        0 => None,
+        1 => Some(format!(
+            "the skill {few} cannot be loaded; `harness doctor` says why"
+        )),
+        count => Some(format!(
+            "{count} skills cannot be loaded ({few}{more}); `harness doctor` says why"
+        )),
+    };
+    told.into_iter().chain(invalid).collect()
 }

@@ -10,8 +10,20 @@ use crate::settings::Settings;
 use crate::skill_repository::SkillRepository;
 
 /// Why the skills of a project are held back, and what to do about it.
-const UNTRUSTED: &str =
-    "its project is not trusted: list it under trusted_projects in your own configuration";
+fn untrusted(environment: &Environment, folder: &Path) -> String {
+    let project = folder
+        .ancestors()
+        .find(|ancestor| ancestor.join(".git").exists())
+        .unwrap_or(folder);
+    let file = match environment.config_folder() {
+        Some(config) => config.join("config.toml").display().to_string(),
+        None => "your own configuration".to_owned(),
+    };
+    format!(
+        "its project is not trusted; to trust it: trusted_projects = [{:?}] in {file}",
+        project.display().to_string()
+    )
+}
 
 /// Looks for the skills that are used in a folder.
 pub(crate) fn discover(
@@ -50,6 +62,6 @@ fn roots(
     roots.pi = skills.pi.as_ref().is_some_and(|read| read.value);
     let repositories = SkillRepository::all(environment, settings)?;
     roots.repositories = repositories.iter().map(SkillRepository::root).collect();
-    roots.held_reason = Some(UNTRUSTED.into());
+    roots.held_reason = Some(untrusted(environment, folder).into());
     Ok(roots)
 }

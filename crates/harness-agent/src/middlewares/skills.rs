@@ -13,14 +13,13 @@ use harness_core::{
 use harness_prompt::{Library, Section};
 #[cfg(feature = "tools")]
 use harness_skills::Status;
-use harness_skills::{
-    Activation, Catalogue, FormatOptions, FormattedSkills, Skills, format_skills,
-};
+use harness_skills::{Catalogue, FormatOptions, FormattedSkills, Skills, format_skills};
 use serde_json::json;
 
 use self::load_skill::LoadSkill;
 use crate::error::Error;
 use crate::loaded_skills::{self, LOAD_SKILL, Loaded};
+use crate::skill_command::SkillCommand;
 use crate::skill_view::SkillView;
 use crate::system_prompt::fallback_warning;
 
@@ -29,9 +28,6 @@ pub const SKILLS_SECTION: &str = "skills";
 
 /// When the prompt is too large, skills give way before instructions and memory do.
 const RANK: u8 = 130;
-
-/// The commands that load a skill: `/skill:name`.
-const COMMAND: &str = "skill:";
 
 /// The least that the list of skills may take, in characters, and its part of a context window of which a
 /// token is taken for four characters: 2 in 100.
@@ -204,57 +200,30 @@ impl SkillsMiddleware {
         let Some(UserPart::Text(Text { text })) = message.content.first_mut() else {
             return;
         };
-        let Some((name, arguments)) = skill_command(text) else {
+        let Some(command) = SkillCommand::parse(text) else {
             // Only what is put here counts as a skill, whoever else writes that it is one.
             if loaded_skills::looks_called_up(text) {
                 text.insert(0, '\n');
             }
             return;
         };
-        let instructions = match self.inner.view.refresh() {
-            Ok(catalogue) => self.instructions(cx, &catalogue, name),
+        let view = &self.inner.view;
+        let activation = match view.refresh() {
+            Ok(catalogue) => command.load(&catalogue, view.skills().limits()),
             Err(error) => Err(error.to_string()),
         };
-        match instructions {
-            Ok(mut instructions) => {
-                if !arguments.is_empty() {
-                    instructions.push_str("\n\n");
-                    instructions.push_str(arguments);
-                }
-                *text = instructions;
+        match activation {
+            Ok(activation) => {
+                Loaded::of(cx).call_up(activation.skill.directory());
+                *text = command.text(&activation);
             }
             Err(message) => {
-                let message = format!("/{COMMAND}{name} is taken as it is: {message}");
+                let name = command.name;
+                let message = format!("/skill:{name} is taken as it is: {message}");
                 cx.emit(Event::Warning { message });
             }
         }
     }
-
-    fn instructions(
-        &self,
-        cx: &RunContext,
-        catalogue: &Catalogue,
-        name: &str,
-    ) -> Result<String, String> {
-        let skill = catalogue.find(name).map_err(|error| error.to_string())?;
-        let limits = self.inner.view.skills().limits();
-        let activation = Activation::of(skill, limits).map_err(|error| error.to_string())?;
-        // As its file is now.
-        if !activation.skill.is_for_users() {
-            return Err("the skill is not for users (`user-invocable: false`)".to_owned());
-        }
-        Loaded::of(cx).call_up(activation.skill.directory());
-        Ok(activation.text())
-    }
-}
-
-/// The name of a skill and what stands behind it, if `text` is `/skill:name …`. Names are not only those that
-/// other commands may have: `name@layer` is one, and so is a name in any script.
-fn skill_command(text: &str) -> Option<(&str, &str)> {
-    let rest = text.strip_prefix('/')?.strip_prefix(COMMAND)?;
-    let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
-    let (name, arguments) = rest.split_at(end);
-    (!name.is_empty()).then(|| (name, arguments.trim()))
 }
 
 /// The folders of the skills that a model may load, also of those that are shadowed.

@@ -150,9 +150,12 @@ fn doctor_reports_roots_winners_and_what_is_held_back() {
             winner.display(),
             loser.display()
         ),
-        "  held back      of-project: its project is not trusted: list it under trusted_projects in \
-         your own configuration"
-            .to_owned(),
+        format!(
+            "  held back      of-project: its project is not trusted; to trust it: trusted_projects = \
+             [{:?}] in {}",
+            at("work"),
+            at("home/.config/harness/config.toml")
+        ),
     ];
     assert_eq!(
         skills.lines().take(expected.len()).collect::<Vec<_>>(),
