@@ -22,6 +22,7 @@ mod scripted;
 mod server;
 mod signals;
 mod skill_files;
+mod skill_runs;
 mod skill_sources;
 mod skills;
 mod survivors;

@@ -133,13 +133,31 @@ fn doctor_reports_roots_winners_and_what_is_held_back() {
     let (skills, _) = skills.split_once("\n\n").unwrap();
     let at = |folder: &str| bed.root().join(folder).display().to_string();
     let expected = [
-        format!("  root           managed    {}: 1 found, locked", at("managed")),
+        format!(
+            "  root           managed    {}: 1 found, locked",
+            at("managed")
+        ),
         format!("  root           user       {}: 2 found", at(USER)),
-        format!("  root           user       {}: 1 found", at("home/.agents/skills")),
-        format!("  root           user       {}: not there", at("home/.claude/skills")),
-        format!("  root           project    {}: 1 found, held back", at(PROJECT)),
-        format!("  root           project    {}: not there", at("work/.agents/skills")),
-        format!("  root           project    {}: not there", at("work/.claude/skills")),
+        format!(
+            "  root           user       {}: 1 found",
+            at("home/.agents/skills")
+        ),
+        format!(
+            "  root           user       {}: not there",
+            at("home/.claude/skills")
+        ),
+        format!(
+            "  root           project    {}: 1 found, held back",
+            at(PROJECT)
+        ),
+        format!(
+            "  root           project    {}: not there",
+            at("work/.agents/skills")
+        ),
+        format!(
+            "  root           project    {}: not there",
+            at("work/.claude/skills")
+        ),
         format!(
             "  root           repository git file://{} at HEAD: not fetched yet, named team",
             at("remote")
