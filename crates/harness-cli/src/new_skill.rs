@@ -34,6 +34,9 @@ pub(crate) fn create(arguments: &SkillsNewArguments) -> Result<ExitCode, Failure
                 .hint("nothing was written"),
         );
     }
+    if arguments.path.is_none() && !arguments.user {
+        stays_in_project(&folder, &setup.folder)?;
+    }
     fs::create_dir_all(&folder).map_err(problem)?;
     OpenOptions::new()
         .write(true)
@@ -61,6 +64,45 @@ fn folder(arguments: &SkillsNewArguments, setup: &Setup) -> Result<PathBuf, Fail
         return Ok(config.join("skills"));
     }
     Ok(setup.folder.join(".harness").join("skills"))
+}
+
+/// Fails if links lead from the folder of a new skill out of its project: whoever wrote the project may have
+/// put them there.
+fn stays_in_project(folder: &Path, project: &Path) -> Result<(), Failure> {
+    let Ok(project) = project.canonicalize() else {
+        return Ok(());
+    };
+    // The folder of skills first: that it leads elsewhere may be meant.
+    let skills = folder.parent().unwrap_or(folder);
+    for (path, is_skill) in [(skills, false), (folder, true)] {
+        let real = real_place(path);
+        if !real.starts_with(&project) {
+            let message = format!(
+                "{} leads out of the project: it is {}",
+                path.display(),
+                real.display()
+            );
+            let hint = if is_skill {
+                "nothing was written; remove the link".to_owned()
+            } else {
+                format!(
+                    "nothing was written; if it is to be there, say so: --path {}",
+                    real.display()
+                )
+            };
+            return Err(Failure::failed(message).hint(hint));
+        }
+    }
+    Ok(())
+}
+
+/// Where a path really is; what is not there yet is made there, and is no link.
+fn real_place(path: &Path) -> PathBuf {
+    let real = path.ancestors().find_map(|there| {
+        let real = there.canonicalize().ok()?;
+        Some(real.join(path.strip_prefix(there).ok()?))
+    });
+    real.unwrap_or_else(|| path.to_owned())
 }
 
 /// A skill's file, in any spelling.

@@ -1,14 +1,12 @@
 //! `harness skills validate`: skills, held against the letter of the standard.
 
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use harness_skills::{
-    Diagnostic, Entry, Examination, FilePlace, Layer, Limits, RULES, Root, SKILL_FILE, Severity,
-    Skills, examine,
+    Diagnostic, Entry, Examination, Layer, Limits, RULES, Root, SKILL_FILE, Severity, Skills,
+    examine_file,
 };
 use serde_json::{Value, json};
 
@@ -103,7 +101,7 @@ fn checks_of(typed: &Path, environment: &Environment) -> Result<Vec<Check>, Fail
 impl Check {
     fn of(entry: &Entry, limits: &Limits) -> Option<Self> {
         let file = entry.skill.file()?;
-        let examination = examination(file, limits);
+        let examination = examine_file(file, limits).ok();
         let mut diagnostics = examination.as_ref().map(Examination::all);
         let known = diagnostics.get_or_insert_default();
         // What was found before it was read, and who else has its name.
@@ -120,6 +118,7 @@ impl Check {
         known.sort_by_key(|diagnostic| diagnostic.position);
         for diagnostic in known.iter_mut() {
             diagnostic.path = Some(file.to_owned());
+            with_way_out(diagnostic);
         }
         Some(Self {
             path: file.to_owned(),
@@ -154,23 +153,14 @@ impl Check {
     }
 }
 
-/// What there is to say of a file; `None` if it is none that can be read, which the search has told already.
-fn examination(file: &Path, limits: &Limits) -> Option<Examination> {
-    let metadata = std::fs::metadata(file).ok()?;
-    if !metadata.is_file() || metadata.len() > limits.file_bytes {
-        return None;
+/// Says how to accept a field that is read and is not in the standard: it has no better place.
+fn with_way_out(diagnostic: &mut Diagnostic) {
+    if diagnostic.code.name() == "UNKNOWN-FIELD"
+        && let Some(hint) = &mut diagnostic.hint
+        && hint.starts_with("many clients read it")
+    {
+        hint.push_str("; `--allow UNKNOWN-FIELD` accepts it");
     }
-    let mut bytes = Vec::new();
-    let most = limits.file_bytes + 1;
-    File::open(file)
-        .and_then(|file| file.take(most).read_to_end(&mut bytes))
-        .ok()?;
-    let folder = file.parent().and_then(Path::file_name);
-    let place = FilePlace {
-        folder,
-        file: file.file_name(),
-    };
-    Some(examine(&bytes, &place, limits))
 }
 
 /// A table of what was found, and how many are valid.

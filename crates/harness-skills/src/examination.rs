@@ -1,18 +1,21 @@
 //! What there is to say of one file.
 
 use std::ffi::OsStr;
+use std::io;
 use std::ops::Range;
+use std::path::Path;
 
 use harness_frontmatter::{
     Diagnostic, Document, Error, FieldKinds, OddityKind, Position, Recovered, RepairKind, Severity,
 };
 
 use crate::fields::FieldReader;
-use crate::finding::Finding;
+use crate::finding::{Finding, bounded};
 use crate::limits::Limits;
 use crate::name::shown;
 use crate::rule::{self, Rule};
 use crate::skill::SkillFields;
+use crate::skill_file::{Refusal, SkillFile};
 
 /// What the file of a skill is called.
 pub const SKILL_FILE: &str = "SKILL.md";
@@ -61,7 +64,7 @@ pub struct FilePlace<'p> {
 pub struct Examination {
     /// What the file says; for a file that does not load, what could be read of it.
     pub fields: SkillFields,
-    /// What was found, in the order of the file.
+    /// What was found, in the order of the file: of each kind the first five, and how many there are.
     pub findings: Vec<Finding>,
     /// Where the instructions are among the bytes that were given.
     pub body: Range<usize>,
@@ -91,6 +94,7 @@ pub fn examine(bytes: &[u8], place: &FilePlace<'_>, limits: &Limits) -> Examinat
         }
     };
     findings.sort_by_key(|finding| finding.position);
+    let findings = bounded(findings);
     let fields = fields.unwrap_or_else(|| SkillFields {
         name: folder.map(shown).unwrap_or_default(),
         ..SkillFields::default()
@@ -99,6 +103,28 @@ pub fn examine(bytes: &[u8], place: &FilePlace<'_>, limits: &Limits) -> Examinat
         fields,
         findings,
         body,
+    }
+}
+
+/// Reads a file as a search does: within bounds, and never one that would have to be waited for. What
+/// cannot be read is among the findings; it is an error only if nothing is there.
+pub fn examine_file(path: &Path, limits: &Limits) -> io::Result<Examination> {
+    // From within its folder, too, the folder has a name.
+    let path = std::path::absolute(path)?;
+    let place = FilePlace {
+        folder: path.parent().and_then(Path::file_name),
+        file: path.file_name(),
+    };
+    match SkillFile::read(&path, limits) {
+        Ok(SkillFile { bytes, .. }) => Ok(examine(&bytes, &place, limits)),
+        Err(Refusal::Bad(finding, _)) => {
+            let folder = place.folder.map(|name| shown(&name.to_string_lossy()));
+            Ok(Examination::unread(
+                folder.unwrap_or_default(),
+                vec![*finding],
+            ))
+        }
+        Err(Refusal::Gone) => Err(io::ErrorKind::NotFound.into()),
     }
 }
 
@@ -175,12 +201,6 @@ fn read(
     if let Some(error) = &recovered.error {
         findings.push(with_advice(error, recovered));
     }
-    let dropped: Vec<&str> = recovered
-        .repairs
-        .iter()
-        .filter(|repair| repair.kind == RepairKind::Dropped)
-        .map(|repair| repair.key.as_str())
-        .collect();
     findings.extend(recovered.repairs.iter().map(repair));
     if !document.has_frontmatter {
         findings.push(no_frontmatter(document.body));
@@ -196,7 +216,10 @@ fn read(
         );
         return None;
     }
-    let (fields, found) = FieldReader::new(&document.fields, bytes, folder, &dropped).read();
+    let head = bytes.len() - document.body.len();
+    let head = bytes.get(..head).unwrap_or_default();
+    let reader = FieldReader::new(&document.fields, head, folder, &recovered.repairs);
+    let (fields, found) = reader.read();
     findings.extend(found);
     findings.extend(body(document));
     Some(fields)

@@ -1,34 +1,14 @@
 //! From the fields of a file to those of a skill.
 
-use harness_frontmatter::{Entry, Mapping, Node, Position};
+use harness_frontmatter::{Entry, Mapping, Node, Position, Repair, RepairKind};
 
 use crate::allowed_tools::{has_commas, split_tools};
+use crate::field_name::{BEYOND, kebab, usual};
 use crate::finding::Finding;
-use crate::name::{MAX_NAME, normal, one_line, shown, visible};
+use crate::invocation_flag::{InvocationFlag, truth};
+use crate::name::{Identity, LONGEST_NAME, MAX_NAME, normal, one_line, shown, visible};
 use crate::rule;
 use crate::skill::{Example, SkillFields};
-
-/// The fields of the standard (agentskills.io).
-const STANDARD: [&str; 6] = [
-    "name",
-    "description",
-    "license",
-    "compatibility",
-    "metadata",
-    "allowed-tools",
-];
-
-/// The fields that clients read beyond it, and those of the richer model.
-const BEYOND: [&str; 8] = [
-    "disable-model-invocation",
-    "user-invocable",
-    "argument-hint",
-    "version",
-    "author",
-    "tags",
-    "references",
-    "examples",
-];
 
 /// The most characters of a description, and of a statement of compatibility (agentskills.io).
 const MAX_DESCRIPTION: usize = 1_024;
@@ -40,12 +20,12 @@ const MERGE: &str = "<<";
 /// What is read of the fields, with what was found on the way.
 pub(crate) struct FieldReader<'f> {
     mapping: &'f Mapping,
-    /// The file, to tell where a value went.
-    file: &'f [u8],
-    /// The name of the folder, if it is known.
+    /// The file down to the end of its frontmatter, to tell where a value went.
+    head: &'f [u8],
+    /// The name of the folder, if it is known and can be seen.
     folder: Option<&'f str>,
-    /// The keys whose values could not be read at all.
-    dropped: &'f [&'f str],
+    /// What was put right in the file.
+    repairs: &'f [Repair],
     /// The fields by their usual spelling.
     known: Vec<(&'static str, &'f Entry)>,
     extra: Vec<Entry>,
@@ -55,15 +35,15 @@ pub(crate) struct FieldReader<'f> {
 impl<'f> FieldReader<'f> {
     pub(crate) fn new(
         mapping: &'f Mapping,
-        file: &'f [u8],
+        head: &'f [u8],
         folder: Option<&'f str>,
-        dropped: &'f [&'f str],
+        repairs: &'f [Repair],
     ) -> Self {
         Self {
             mapping,
-            file,
-            folder,
-            dropped,
+            head,
+            folder: folder.filter(|name| !Identity::of(name).is_blank()),
+            repairs,
             known: Vec::new(),
             extra: Vec::new(),
             findings: Vec::new(),
@@ -80,7 +60,7 @@ impl<'f> FieldReader<'f> {
             compatibility: self.compatibility(),
             metadata: self.metadata(),
             allowed_tools: self.allowed_tools(),
-            disable_model_invocation: self.flag("disable-model-invocation").unwrap_or(false),
+            disable_model_invocation: self.is_kept_from_models(),
             user_invocable: self.flag("user-invocable").unwrap_or(true),
             argument_hint: self.hint(),
             version: self.text("version", &rule::FIELD_TYPE),
@@ -125,11 +105,13 @@ impl<'f> FieldReader<'f> {
             if let Some(field) = usual(key) {
                 self.known.push((field, entry));
                 if BEYOND.contains(&field) {
-                    self.unknown(
-                        key,
-                        position,
-                        "the standard has a place for it: below `metadata`",
-                    );
+                    // No others are read from there.
+                    let hint = if matches!(field, "version" | "author") {
+                        "the standard has a place for it: below `metadata`"
+                    } else {
+                        "many clients read it; the standard does not have it"
+                    };
+                    self.unknown(key, position, hint);
                 }
                 continue;
             }
@@ -189,15 +171,14 @@ impl<'f> FieldReader<'f> {
 
     fn name(&mut self) -> String {
         let declared = match self.value("name") {
-            Some(Node::Scalar(scalar)) if !scalar.text.trim().is_empty() => {
+            Some(Node::Scalar(scalar)) if !Identity::of(&scalar.text).is_blank() => {
                 let (text, position) = (scalar.text.as_str(), scalar.position);
                 if text.trim() != text {
                     let finding = Finding::new(&rule::NAME_SPACE, "white space stands around it");
                     self.found(finding.at(position).for_key("name"));
                 }
                 self.check_name(text.trim(), position);
-                // Nothing may be left when all of it cannot be seen.
-                Some(shown(text)).filter(|name| !name.is_empty())
+                Some(shown(text))
             }
             Some(Node::Scalar(_)) | None => {
                 let at = self.entry("name").map(|entry| entry.value.position());
@@ -210,8 +191,9 @@ impl<'f> FieldReader<'f> {
                 None
             }
         };
-        let folder = self.folder.map(shown).filter(|name| !name.is_empty());
-        declared.or(folder).unwrap_or_default()
+        declared
+            .or_else(|| self.folder.map(shown))
+            .unwrap_or_default()
     }
 
     fn no_name(&mut self, rule: &rule::Rule, message: &str, at: Option<Position>) {
@@ -230,15 +212,22 @@ impl<'f> FieldReader<'f> {
     /// The rules of the standard for names.
     fn check_name(&mut self, text: &str, position: Position) {
         let name = normal(text);
+        let chars = name.chars().count();
+        if chars > MAX_NAME {
+            let message = format!("the name has {chars} characters; the most is {MAX_NAME}");
+            let finding = Finding::new(&rule::NAME_LONG, message);
+            let finding = finding.at(position).for_key("name");
+            self.findings
+                .push(if chars.max(text.chars().count()) > LONGEST_NAME {
+                    finding.fatal()
+                } else {
+                    finding
+                });
+        }
         let mut found = |rule: &rule::Rule, message: String| {
             let finding = Finding::new(rule, message).at(position).for_key("name");
             self.findings.push(finding);
         };
-        let chars = name.chars().count();
-        if chars > MAX_NAME {
-            let message = format!("the name has {chars} characters; the most is {MAX_NAME}");
-            found(&rule::NAME_LONG, message);
-        }
         if name.to_lowercase() != name {
             let message = "the name has to be in lower case".to_owned();
             found(&rule::NAME_CASE, message);
@@ -308,7 +297,7 @@ impl<'f> FieldReader<'f> {
 
     /// Whether a comment stands where a value should.
     fn is_comment(&self, entry: &Entry) -> bool {
-        let text = String::from_utf8_lossy(self.file);
+        let text = String::from_utf8_lossy(self.head);
         let line = text.lines().nth(entry.key.position.line.saturating_sub(1));
         line.is_some_and(|line| line.contains('#'))
     }
@@ -378,10 +367,9 @@ impl<'f> FieldReader<'f> {
     fn allowed_tools(&mut self) -> Option<Vec<String>> {
         const KEY: &str = "allowed-tools";
         let Some(entry) = self.entry(KEY) else {
-            let was_there = self
-                .dropped
-                .iter()
-                .any(|key| usual(&kebab(key)) == Some(KEY));
+            let was_there = self.repairs.iter().any(|repair| {
+                repair.kind == RepairKind::Dropped && usual(&kebab(&repair.key)) == Some(KEY)
+            });
             return was_there.then(Vec::new);
         };
         let position = entry.value.position();
@@ -445,15 +433,23 @@ impl<'f> FieldReader<'f> {
         self.text("argument-hint", &rule::FIELD_TYPE)
     }
 
-    /// `true`, `yes`, `on`, `1` and their opposites, as people write them.
+    fn is_kept_from_models(&mut self) -> bool {
+        let flag = InvocationFlag {
+            mapping: self.mapping,
+            head: self.head,
+            repairs: self.repairs,
+        };
+        let (is_kept, doubt) = flag.read();
+        self.findings.extend(doubt);
+        is_kept
+    }
+
     fn flag(&mut self, field: &str) -> Option<bool> {
         let value = self.value(field)?;
-        if let Node::Scalar(scalar) = value {
-            match scalar.text.trim().to_ascii_lowercase().as_str() {
-                "true" | "yes" | "on" | "1" => return Some(true),
-                "false" | "no" | "off" | "0" => return Some(false),
-                _ => {}
-            }
+        if let Node::Scalar(scalar) = value
+            && let Some(value) = truth(&scalar.text)
+        {
+            return Some(value);
         }
         let message = format!("`{field}` has to be true or false");
         let finding = Finding::new(&rule::FIELD_TYPE, message);
@@ -539,29 +535,6 @@ fn example(mapping: &Mapping) -> Example {
         prompt: text(&["prompt", "input"]),
         expected_outcome: text(&["expected-outcome", "expected", "outcome", "output"]),
     }
-}
-
-/// The field of that very name.
-fn usual(key: &str) -> Option<&'static str> {
-    let mut fields = STANDARD.iter().chain(&BEYOND);
-    fields.find(|field| **field == key).copied()
-}
-
-/// A key in lower case with hyphens, however it was written: `allowed_tools`, `allowedTools`.
-fn kebab(key: &str) -> String {
-    let mut kebab = String::with_capacity(key.len() + 2);
-    let mut was_lower = false;
-    for c in key.trim().chars() {
-        if c.is_ascii_uppercase() && was_lower {
-            kebab.push('-');
-        }
-        was_lower = c.is_ascii_lowercase() || c.is_ascii_digit();
-        match c {
-            '_' | ' ' => kebab.push('-'),
-            c => kebab.push(c.to_ascii_lowercase()),
-        }
-    }
-    kebab
 }
 
 /// Whether two values say the same, wherever they stand.

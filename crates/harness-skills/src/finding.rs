@@ -4,6 +4,9 @@ use harness_frontmatter::{Code, Diagnostic, Error, Position, Severity};
 
 use crate::rule::Rule;
 
+/// How many findings of a kind are told of one file.
+const MOST: usize = 5;
+
 /// Something found in a file, with what a strict and a lenient reader make of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -95,4 +98,35 @@ impl Finding {
         diagnostic.hint.clone_from(&self.hint);
         diagnostic
     }
+}
+
+/// Of each kind the first few, and one more that says how many there are: a file can have thousands, and
+/// each is kept with a path. What a reader makes of the file stays the same.
+pub(crate) fn bounded(findings: Vec<Finding>) -> Vec<Finding> {
+    let mut bounded: Vec<Finding> = Vec::new();
+    // How many there are of a kind, and where that is said.
+    let mut kinds: Vec<(_, usize, usize)> = Vec::new();
+    for mut finding in findings {
+        let kind = (finding.code, finding.strict, finding.lenient);
+        let Some((_, count, at)) = kinds.iter_mut().find(|(known, ..)| *known == kind) else {
+            kinds.push((kind, 1, 0));
+            bounded.push(finding);
+            continue;
+        };
+        *count += 1;
+        if *count == MOST + 1 {
+            *at = bounded.len();
+            finding.key = None;
+            finding.hint = None;
+        }
+        if *count <= MOST + 1 {
+            bounded.push(finding);
+        }
+    }
+    for (_, count, at) in kinds.into_iter().filter(|(_, count, _)| *count > MOST) {
+        if let Some(last) = bounded.get_mut(at) {
+            last.message = format!("there are {count} of this kind, of which {MOST} are told");
+        }
+    }
+    bounded
 }

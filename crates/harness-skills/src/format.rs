@@ -9,6 +9,11 @@ use unicode_segmentation::UnicodeSegmentation;
 /// The fewest characters that a description is shortened to; fewer do not tell when to use a skill.
 const LEAST: usize = 40;
 
+/// The part of a budget that one skill may have for its name and location alone, and the characters that
+/// it may always have: one with a very long path or name shall not cost all others theirs.
+const SHARE: usize = 8;
+const FAIR: usize = 512;
+
 const OPEN: &str = "<available_skills>\n";
 const CLOSE: &str = "</available_skills>";
 
@@ -109,15 +114,18 @@ impl FormattedSkills {
 /// bytes in whatever order they come, and while there is room for all, another skill changes no byte of
 /// those that were there. Without skills the text is empty.
 ///
-/// If there is a [budget](FormatOptions::budget), three things happen, each only when the one before is not
-/// enough. A skill ranks by its `precedence`, the smallest first, and by its place in the list.
+/// If there is a [budget](FormatOptions::budget), and it is not enough, skills whose name and location alone
+/// take more than an eighth of it, and more than 512 characters, are left out. With the others three
+/// things happen, each only when the one before is not enough. A skill ranks by its `precedence`, the
+/// smallest first, and by its place in the list.
 ///
 /// 1. The longest descriptions are shortened, all to the same length, between words where possible.
 /// 2. When that would leave fewer than 40 characters, descriptions are left out, lowest rank first.
-/// 3. When there is no room for all names and locations, skills are left out, lowest rank first, and a
-///    comment says how many, with the [hint](FormatOptions::hint).
+/// 3. When there is no room for all names and locations, each that has no room beside those of higher rank
+///    is left out.
 ///
-/// When there is not even room for that comment, the text is empty.
+/// A comment says how many were left out, with the [hint](FormatOptions::hint). When there is not even room
+/// for that comment, the text is empty.
 ///
 /// ```
 /// use harness_skills::{FormatOptions, Layer, Skill, format_skills};
@@ -141,20 +149,47 @@ pub fn format_skills<'s>(
     skills: impl IntoIterator<Item = &'s Skill>,
     options: &FormatOptions,
 ) -> FormattedSkills {
-    let entries = entries(skills, options);
+    let mut entries = entries(skills, options);
     if entries.is_empty() {
         return FormattedSkills::default();
     }
-    // By rank, as places in the list. The sort is stable.
-    let mut ranked: Vec<usize> = (0..entries.len()).collect();
-    ranked.sort_by_key(|&at| entries.get(at).map(|entry| entry.skill.precedence));
-
-    let frame = OPEN.len() + CLOSE.len();
-    let names: usize = entries.iter().map(|entry| entry.chars).sum();
     let budget = options.budget.unwrap_or(usize::MAX);
-    match budget.checked_sub(frame + names) {
-        Some(room) => described(&entries, &ranked, room, options.format),
-        None => listed(&entries, &ranked, budget.saturating_sub(frame), options),
+    let frame = OPEN.len() + CLOSE.len();
+    let Some(room) = budget.checked_sub(frame) else {
+        return listed(&entries, &[], 0, options);
+    };
+    leave_out_the_longest(&mut entries, room, budget, options.format);
+    // By rank, as places in the list. The sort is stable.
+    let mut ranked: Vec<(usize, &Entry<'_>)> = entries.iter().enumerate().collect();
+    ranked.retain(|(_, entry)| !entry.is_left_out);
+    ranked.sort_by_key(|(_, entry)| entry.skill.precedence);
+
+    let note = note(entries.len() - ranked.len(), options);
+    let names: usize = ranked.iter().map(|(_, entry)| entry.chars).sum();
+    match room.checked_sub(names + note.chars().count()) {
+        Some(room) => described(&entries, &ranked, room, &note, options.format),
+        None => listed(&entries, &ranked, room, options),
+    }
+}
+
+/// Marks those that take too much by name and location alone, unless there is room for everything.
+fn leave_out_the_longest(entries: &mut [Entry<'_>], room: usize, budget: usize, format: Format) {
+    let most = (budget / SHARE).max(FAIR);
+    if entries.iter().all(|entry| entry.chars <= most) {
+        return;
+    }
+    let all: usize = entries
+        .iter()
+        .map(|entry| {
+            let chars = escaped_chars(&entry.description(format));
+            let tags = if chars == 0 { 0 } else { tags(format) };
+            entry.chars + tags + chars
+        })
+        .sum();
+    if all > room {
+        for entry in entries {
+            entry.is_left_out = entry.chars > most;
+        }
     }
 }
 
@@ -167,6 +202,8 @@ struct Entry<'s> {
     location: String,
     /// Characters of the whole entry without its description.
     chars: usize,
+    /// Whether it is too long to be listed among others.
+    is_left_out: bool,
 }
 
 /// The skills in the order of the list.
@@ -200,6 +237,7 @@ fn entries<'s>(
                 location
             },
             chars: 0,
+            is_left_out: false,
         };
         scratch.clear();
         entry.push_to(&mut scratch, "", options.format);
@@ -246,6 +284,11 @@ fn gap(format: Format) -> &'static str {
     }
 }
 
+/// Characters of the tags around a description.
+fn tags(format: Format) -> usize {
+    "<description></description>".len() + 3 * gap(format).len()
+}
+
 /// A description, and how much of it there is room for.
 struct Description {
     text: String,
@@ -255,14 +298,14 @@ struct Description {
     shown: bool,
 }
 
-/// All skills, and as much of their descriptions as `room` characters hold.
+/// All that are ranked, and as much of their descriptions as `room` characters hold.
 fn described(
     entries: &[Entry<'_>],
-    ranked: &[usize],
+    ranked: &[(usize, &Entry<'_>)],
     mut room: usize,
+    note: &str,
     format: Format,
 ) -> FormattedSkills {
-    let tags = "<description></description>".len() + 3 * gap(format).len();
     let mut descriptions: Vec<Description> = entries
         .iter()
         .map(|entry| {
@@ -276,14 +319,14 @@ fn described(
         .collect();
 
     // Those that can have the least, from the highest rank down to the first that cannot.
-    for &at in ranked {
-        let Some(description) = descriptions.get_mut(at) else {
+    for (at, _) in ranked {
+        let Some(description) = descriptions.get_mut(*at) else {
             continue;
         };
         if description.chars == 0 {
             continue;
         }
-        let Some(rest) = room.checked_sub(tags + description.chars.min(LEAST)) else {
+        let Some(rest) = room.checked_sub(tags(format) + description.chars.min(LEAST)) else {
             break;
         };
         room = rest;
@@ -297,7 +340,9 @@ fn described(
     let out = &mut formatted.text;
     out.push_str(OPEN);
     for (entry, description) in entries.iter().zip(&descriptions) {
-        if description.chars == 0 {
+        if entry.is_left_out {
+            formatted.omitted.push(entry.skill.name());
+        } else if description.chars == 0 {
             entry.push_to(out, "", format);
         } else if description.shown && description.chars <= cap {
             entry.push_to(out, &description.text, format);
@@ -311,6 +356,7 @@ fn described(
             formatted.names_only.push(entry.skill.name());
         }
     }
+    out.push_str(note);
     out.push_str(CLOSE);
     formatted
 }
@@ -364,31 +410,32 @@ fn shortened(text: &str, cap: usize) -> Option<String> {
     (!kept.is_empty()).then(|| format!("{kept}…"))
 }
 
-/// As many of the skills as `room` characters hold, by name and location, and how many are missing.
+/// As many of those that are ranked as `room` characters hold, by name and location, and how many are
+/// missing.
 fn listed(
     entries: &[Entry<'_>],
-    ranked: &[usize],
+    ranked: &[(usize, &Entry<'_>)],
     room: usize,
     options: &FormatOptions,
 ) -> FormattedSkills {
-    let mut used = 0;
-    let mut best = None;
-    // With each skill more, the note has a digit less at most, and the text is longer: it can stop at the
-    // first that has no room.
-    for (count, &at) in ranked.iter().enumerate() {
-        let note = note(entries.len() - count, options);
-        if used + note.chars().count() > room {
-            break;
-        }
-        best = Some((count, note));
-        used += entries.get(at).map_or(0, |entry| entry.chars);
-    }
-
+    let note_chars = |missing| note(missing, options).chars().count();
     let mut kept = vec![false; entries.len()];
-    let count = best.as_ref().map_or(0, |(count, _)| *count);
-    for &at in ranked.iter().take(count) {
-        if let Some(kept) = kept.get_mut(at) {
-            *kept = true;
+    let mut missing = entries.len();
+    let has_note = note_chars(missing) <= room;
+    if has_note {
+        let mut used = 0;
+        let mut less = note_chars(missing - 1);
+        for (at, entry) in ranked {
+            // One that has no room takes none from those that rank below it.
+            if used + entry.chars + less > room {
+                continue;
+            }
+            if let Some(kept) = kept.get_mut(*at) {
+                *kept = true;
+            }
+            used += entry.chars;
+            missing -= 1;
+            less = note_chars(missing.saturating_sub(1));
         }
     }
     let mut formatted = FormattedSkills::default();
@@ -404,15 +451,16 @@ fn listed(
             formatted.names_only.push(name);
         }
     }
-    if let Some((_, note)) = best {
-        formatted.text = [OPEN, &lines, &note, CLOSE].concat();
+    if has_note {
+        formatted.text = [OPEN, &lines, &note(missing, options), CLOSE].concat();
     }
     formatted
 }
 
-/// How many skills are missing.
+/// How many skills are missing; empty if none is.
 fn note(missing: usize, options: &FormatOptions) -> String {
     let mut note = match missing {
+        0 => return String::new(),
         1 => "<!-- 1 more skill is not listed.".to_owned(),
         _ => format!("<!-- {missing} more skills are not listed."),
     };

@@ -18,12 +18,15 @@ pub struct Limits {
     pub resource_bytes: u64,
     /// Resources that are listed for one skill. Default: 200.
     pub resources: usize,
-    /// What the frontmatter may cost.
+    /// What the frontmatter may cost. Default: that of `harness-frontmatter`, but for 1,024 nodes: what is
+    /// read of it is kept in memory, for each skill.
     pub frontmatter: harness_frontmatter::Limits,
 }
 
 impl Default for Limits {
     fn default() -> Self {
+        let mut frontmatter = harness_frontmatter::Limits::default();
+        frontmatter.nodes = 1_024;
         Self {
             depth: 6,
             folders: 2_000,
@@ -32,7 +35,7 @@ impl Default for Limits {
             file_bytes: 1024 * 1024,
             resource_bytes: 256 * 1024,
             resources: 200,
-            frontmatter: harness_frontmatter::Limits::default(),
+            frontmatter,
         }
     }
 }

@@ -8,6 +8,9 @@ use unicode_normalization::{UnicodeNormalization, is_nfkc};
 /// The most characters of a name (agentskills.io).
 pub const MAX_NAME: usize = 64;
 
+/// The most characters of a name that a skill is loaded with: nobody can call it by a longer one.
+pub(crate) const LONGEST_NAME: usize = 256;
+
 /// What names are compared by: NFKC and lower case, without what cannot be seen. `Demo` and `demo` are
 /// one name, and so are the composed and the decomposed `é`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,10 +26,7 @@ impl Identity {
             return Self(name.into());
         }
         let shown = shown(name);
-        // Joiners and variation selectors have their place in what is shown, and make no other name of it.
-        let letters = shown
-            .chars()
-            .filter(|c| !matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}'));
+        let letters = shown.chars().filter(|c| !is_ignorable(*c));
         let normal: String = letters.nfkc().collect::<String>().to_lowercase();
         // Lower case may have to be composed anew.
         Self(normal.trim().nfkc().collect::<String>().into())
@@ -36,6 +36,12 @@ impl Identity {
     pub fn within(namespace: &str, name: &str) -> Self {
         let (namespace, name) = (Self::of(namespace), Self::of(name));
         Self(format!("{namespace}:{name}").into())
+    }
+
+    /// Whether nothing of the name can be seen: what is left is blank, as the blank of Braille is.
+    pub(crate) fn is_blank(&self) -> bool {
+        let mut chars = self.0.chars();
+        chars.all(|c| c.is_whitespace() || c == '\u{2800}')
     }
 
     /// As text.
@@ -97,19 +103,38 @@ pub(crate) fn is_invisible(c: char) -> bool {
     match c {
         '\t' | '\n' | '\r' => false,
         // Zero width, direction marks, embeddings and isolates, invisible operators, byte order mark,
-        // interlinear annotations, tags.
+        // interlinear annotations, tags, and the fillers of Hangul, which look like blanks.
         '\u{00ad}'
         | '\u{061c}'
+        | '\u{115f}'..='\u{1160}'
         | '\u{180e}'
         | '\u{200b}'
         | '\u{200e}'..='\u{200f}'
         | '\u{202a}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}'
+        | '\u{3164}'
         | '\u{feff}'
+        | '\u{ffa0}'
         | '\u{fff9}'..='\u{fffb}'
         | '\u{e0000}'..='\u{e0fff}' => true,
         c => c.is_control(),
     }
+}
+
+/// Whether a character that has its place in what is shown makes no other name of it: joiners, variation
+/// selectors and what else has no look of its own (`Default_Ignorable_Code_Point` of Unicode).
+fn is_ignorable(c: char) -> bool {
+    matches!(
+        c,
+        '\u{034f}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200c}'..='\u{200d}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{fff0}'..='\u{fff8}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+    )
 }
 
 /// A name of `a-z`, `0-9` and `-` only, for commands: never a path. What is none of these becomes a hyphen;

@@ -79,7 +79,7 @@ rules! {
     // Names.
     NAME_MISSING = (Code::new("NAME-MISSING"), 'E', 'W', "there is no name; the folder's counts");
     NAME_TYPE = (Code::new("NAME-TYPE"), 'E', 'W', "the name is a list or a mapping; the folder's counts");
-    NAME_LONG = (Code::new("NAME-LONG"), 'E', 'W', "the name has more than 64 characters");
+    NAME_LONG = (Code::new("NAME-LONG"), 'E', 'W', "the name has more than 64 characters; with more than 256 it is not loaded");
     NAME_CASE = (Code::new("NAME-CASE"), 'E', 'W', "the name is not in lower case");
     NAME_HYPHEN = (Code::new("NAME-HYPHEN"), 'E', 'W', "the name begins or ends with a hyphen, or has two in a row");
     NAME_CHARS = (Code::new("NAME-CHARS"), 'E', 'W', "the name has other characters than letters, digits and hyphens");

@@ -1,5 +1,6 @@
 //! A skill.
 
+use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -101,7 +102,9 @@ pub enum Location {
     Text(Arc<str>),
 }
 
-/// What tells one content of a file from another: its length and a hash. Not for use against forgery.
+/// What tells one content of a file from another: its length and a hash of 64 bits (`SipHash`). To make
+/// another content for a digest that is there takes brute force. Builds with different releases of Rust
+/// may give different ones, so it is not for storing for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Digest {
     pub(crate) bytes: u64,
@@ -199,21 +202,11 @@ impl Skill {
 }
 
 impl Digest {
-    /// Of a file's bytes. The hash is FNV-1a over words of eight bytes, the same on each machine.
+    /// Of a file's bytes.
     pub fn of(bytes: &[u8]) -> Self {
-        const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
-        const PRIME: u64 = 0x0000_0100_0000_01b3;
-        let mut hash = OFFSET;
-        let mut chunks = bytes.chunks_exact(8);
-        for chunk in &mut chunks {
-            let mut word = [0; 8];
-            word.copy_from_slice(chunk);
-            hash = (hash ^ u64::from_le_bytes(word)).wrapping_mul(PRIME);
-            hash ^= hash >> 32;
-        }
-        for byte in chunks.remainder() {
-            hash = (hash ^ u64::from(*byte)).wrapping_mul(PRIME);
-        }
+        let mut hasher = DefaultHasher::new();
+        hasher.write(bytes);
+        let hash = hasher.finish();
         Self {
             bytes: bytes.len() as u64,
             hash,

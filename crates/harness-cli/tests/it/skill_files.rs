@@ -172,6 +172,27 @@ fn errors_that_are_allowed_do_not_count() {
 }
 
 #[test]
+fn validate_says_how_a_field_that_clients_read_can_stay() {
+    let bed = Bed::new();
+    let text =
+        "---\nname: a\ndescription: D.\ndisable-model-invocation: true\nversion: 1\n---\nI.\n";
+    bed.write("a/SKILL.md", text);
+    let ended = ends(&bed, &["validate", "a"], 1);
+    let hints: Vec<&str> = ended
+        .stdout
+        .lines()
+        .filter_map(|line| line.strip_prefix("    hint: "))
+        .collect();
+    assert_eq!(
+        hints,
+        [
+            "many clients read it; the standard does not have it; `--allow UNKNOWN-FIELD` accepts it",
+            "the standard has a place for it: below `metadata`",
+        ]
+    );
+}
+
+#[test]
 fn a_new_skill_is_valid_and_used() {
     let bed = trusted("");
     let made = ends(&bed, &["new", "deploy-it"], 0);
@@ -235,4 +256,46 @@ fn a_new_skill_takes_the_place_of_nothing() {
         said.says(&["cannot be the name of a skill", "1 to 64"]);
     }
     assert_eq!(bed.files(), before);
+}
+
+#[test]
+fn a_new_skill_of_a_project_stays_in_it() {
+    use std::os::unix::fs::symlink;
+
+    let bed = trusted("");
+    let outside = bed.root().join("outside");
+    let skills = bed.root().join(PROJECT);
+    fs::create_dir_all(&outside).unwrap();
+    fs::create_dir_all(&skills).unwrap();
+    // The skill's own folder.
+    symlink(&outside, skills.join("deploy")).unwrap();
+    ends(&bed, &["new", "deploy"], 1).says(&["leads out of the project", "remove the link"]);
+    fs::remove_file(skills.join("deploy")).unwrap();
+    // The folder of skills, and the one that it is in.
+    let config = skills.parent().unwrap();
+    fs::remove_dir(&skills).unwrap();
+    symlink(&outside, &skills).unwrap();
+    let real = outside.canonicalize().unwrap();
+    let hint = format!("--path {}", real.display());
+    ends(&bed, &["new", "deploy"], 1).says(&["leads out of the project", &hint]);
+    fs::remove_file(&skills).unwrap();
+    let kept = bed.root().join("kept");
+    fs::rename(config, &kept).unwrap();
+    symlink(&kept, config).unwrap();
+    let hint = format!("--path {}/skills", kept.canonicalize().unwrap().display());
+    ends(&bed, &["new", "deploy"], 1).says(&["leads out of the project", &hint]);
+    for folder in [&outside, &kept] {
+        assert!(!folder.join("deploy").exists() && !folder.join("skills").exists());
+    }
+    // A link within the project is nobody's business.
+    fs::remove_file(config).unwrap();
+    fs::create_dir(config).unwrap();
+    symlink("..", &skills).unwrap();
+    ends(&bed, &["new", "deploy"], 0);
+    // Whoever names the place means it.
+    ends(
+        &bed,
+        &["new", "deploy", "--path", outside.to_str().unwrap()],
+        0,
+    );
 }

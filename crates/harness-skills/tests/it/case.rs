@@ -210,3 +210,8 @@ fn rows_and_files_are_the_same() {
     let cases: Vec<String> = CASES.iter().map(|case| case.id.clone()).collect();
     assert_eq!(rows, cases);
 }
+
+/// What there is to say of a file that is in no folder.
+pub(crate) fn examined(text: &str) -> Examination {
+    examine(text.as_bytes(), &FilePlace::default(), &Limits::default())
+}

@@ -381,6 +381,50 @@ fn g16_and_skill_07_thousands_of_skills_stay_within_the_budget() {
     assert_eq!(within(skills, &options, 200_000).shortened.len(), 500);
 }
 
+/// One skill with a very long name, at whatever rank, costs the others nothing but the note.
+#[test]
+fn one_very_long_name_or_path_takes_nothing_from_the_others() {
+    let others = many(40, &"What it does, and when to use it. ".repeat(10));
+    for long in [1_000, 9_000] {
+        for precedence in [0, 20, 100] {
+            for options in [compact(), reference()] {
+                let mut skills = others.clone();
+                let mut one = skill(&"n".repeat(long), "x");
+                one.precedence = precedence;
+                skills.insert(0, one);
+                let formatted = within(&skills, &options, 8000);
+                assert_eq!(formatted.omitted, ["n".repeat(long)]);
+                assert_eq!(formatted.names_only, [""; 0]);
+                assert_eq!(formatted.shortened.len(), 40);
+                let note = "<!-- 1 more skill is not listed. -->\n</available_skills>";
+                assert!(formatted.text.ends_with(note), "{}", formatted.text);
+                assert_eq!(values(&formatted.text, "name").len(), 40);
+            }
+        }
+    }
+    // With room for everything, it is listed.
+    let mut skills = others;
+    skills.push(skill(&"n".repeat(9_000), "x"));
+    let whole = text(&skills, &compact()).chars().count();
+    assert!(within(&skills, &compact(), whole).is_whole());
+    assert_eq!(within(&skills, &compact(), whole - 1).omitted.len(), 1);
+    assert_eq!(within(&skills[40..], &compact(), 8000).omitted.len(), 1);
+}
+
+#[test]
+fn what_has_no_room_leaves_it_to_those_below_it() {
+    let mut skills = many(3, "x");
+    let mut one = skill(&"n".repeat(200), "x");
+    one.precedence = 0;
+    skills.push(one);
+    for skill in &mut skills[..3] {
+        skill.precedence += 1;
+    }
+    let formatted = within(&skills, &compact(), 400);
+    assert_eq!(formatted.omitted, ["n".repeat(200)]);
+    assert_eq!(formatted.names_only.len(), 3);
+}
+
 #[test]
 fn g17_what_people_are_not_offered_is_still_for_the_model() {
     let mut it = skill("a", "x");

@@ -1,6 +1,9 @@
 //! Rows D: names.
 
-use crate::case::rows;
+use harness_skills::{FilePlace, Identity, Limits, examine};
+
+use crate::case::{examined, rows};
+use crate::tree::{Tree, codes, text};
 
 rows! {
     d01_one_character strict [] lenient [] { "name": "a", "command": "a" }
@@ -60,5 +63,68 @@ rows! {
     d28_a_space_in_quotes strict ["W-NAME-SPACE"] lenient ["W-NAME-SPACE"] {
         "name": "demo",
         "command": "demo",
+    }
+}
+
+/// Names of which nothing can be seen.
+const UNSEEN: [&str; 10] = [
+    "\u{200c}",
+    "\u{3164}",
+    "\u{115f}",
+    "\u{1160}",
+    "\u{ffa0}",
+    "\u{2800}",
+    "\u{2800}\u{200d}\u{2800}",
+    "\u{fe0f}",
+    "\u{34f}",
+    "\u{180b}\u{200b}",
+];
+
+#[test]
+fn a_name_that_cannot_be_seen_is_none() {
+    for name in UNSEEN {
+        let tree = Tree::new();
+        tree.write("skills/demo/SKILL.md", text(name, "I."));
+        let skills = tree.skills();
+        let entry = tree.entry(&skills, "skills/demo");
+        assert_eq!(codes(&entry.diagnostics), ["W-NAME-MISSING"], "{name:?}");
+        assert_eq!(entry.skill.name(), "demo");
+        let catalogue = skills.catalogue();
+        assert!(catalogue.find("demo").is_ok());
+        assert!(catalogue.find("").is_err());
+
+        // Nor is there one if that is what the folder is called.
+        let place = FilePlace {
+            folder: Some(name.as_ref()),
+            file: None,
+        };
+        let examination = examine(text(name, "I.").as_bytes(), &place, &Limits::default());
+        assert!(!examination.loads(), "{name:?}");
+        assert_eq!(codes(&examination.lenient()), ["E-NAME-MISSING"]);
+    }
+}
+
+#[test]
+fn what_looks_like_a_blank_makes_no_other_name() {
+    for c in ["\u{3164}", "\u{115f}", "\u{1160}", "\u{ffa0}", "\u{34f}"] {
+        let name = format!("de{c}mo");
+        assert_eq!(Identity::of(&name), Identity::of("demo"), "{name:?}");
+    }
+    assert_ne!(Identity::of("de\u{2800}mo"), Identity::of("demo"));
+}
+
+#[test]
+fn a_name_that_nobody_can_call_is_not_loaded() {
+    for (chars, told) in [
+        (64, &[][..]),
+        (65, &["W-NAME-LONG"]),
+        (256, &["W-NAME-LONG"]),
+        (257, &["E-NAME-LONG"]),
+    ] {
+        for letter in ["n", "\u{e9}"] {
+            let examination = examined(&text(&letter.repeat(chars), "I."));
+            assert_eq!(codes(&examination.lenient()), told, "{chars}");
+            assert_eq!(examination.is_valid(), chars == 64);
+        }
     }
 }

@@ -5,7 +5,9 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::thread;
 
-use harness_skills::{Examination, FilePlace, Identity, Layer, Limits, MAX_NAME, Skill, examine};
+use harness_skills::{
+    Digest, Examination, FilePlace, Identity, Layer, Limits, MAX_NAME, Skill, examine, examine_file,
+};
 
 use crate::tree::{Tree, agrees, codes, finding, text};
 
@@ -263,4 +265,91 @@ fn what_cannot_be_seen_makes_no_other_name() {
         assert_eq!(Identity::of(name), identity, "{name:?}");
     }
     assert_eq!(MAX_NAME, 64);
+}
+
+/// Thousands of findings, each with a path, would take gigabytes.
+#[test]
+fn findings_of_a_kind_are_counted_from_the_sixth_on() {
+    let keys: Vec<String> = (0..200).map(|key| format!("k{key}: 1")).collect();
+    let examination = as_demo(&frontmatter(&keys.join("\n")));
+    let unknown = examination.findings.iter();
+    let unknown = unknown.filter(|it| it.code.name() == "UNKNOWN-FIELD");
+    let unknown: Vec<_> = unknown.collect();
+    assert_eq!(unknown.len(), 6);
+    assert_eq!(unknown[4].key.as_deref(), Some("k4"));
+    assert_eq!(unknown[5].key, None);
+    let message = &unknown[5].message;
+    assert!(
+        message.contains("200") && message.contains('5'),
+        "{message}"
+    );
+    assert!(!examination.is_valid() && examination.loads());
+
+    let twice = format!("{0}\n{0}", keys.join("\n"));
+    let examination = as_demo(&frontmatter(&twice));
+    assert!(!examination.is_valid() && examination.loads());
+    assert_eq!(codes(&examination.lenient()), ["W-DUP-KEY", "W-NAME-DIR"]);
+    assert!(examination.findings.len() < 20);
+    // Five are five.
+    let examination = as_demo(&frontmatter(&keys[..5].join("\n")));
+    assert!(
+        examination
+            .findings
+            .iter()
+            .all(|it| it.hint.is_some() || it.key.is_some())
+    );
+}
+
+#[test]
+fn what_is_kept_of_a_file_has_a_bound() {
+    let list = |items: usize| frontmatter(&format!("k: [{}]", "a, ".repeat(items)));
+    assert!(as_demo(&list(1_000)).loads());
+    let examination = as_demo(&list(1_024));
+    assert_eq!(codes(&examination.lenient()), ["E-BUDGET"]);
+    assert_eq!(Limits::default().frontmatter.nodes, 1_024);
+}
+
+#[test]
+fn a_file_is_examined_as_a_search_reads_it() {
+    let tree = Tree::new();
+    let limits = Limits::default();
+    let examination = examine_file(&tree.skill("skills/good"), &limits).unwrap();
+    assert!(examination.is_valid());
+    assert_eq!(examination.fields.name, "good");
+
+    let pipe = tree.folder("skills/pipe").join("SKILL.md");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
+    let large = tree.folder("skills/large").join("SKILL.md");
+    let file = File::create(&large).unwrap();
+    file.set_len(limits.file_bytes + 1).unwrap();
+    for (path, code) in [
+        (&*pipe, "E-NOT-REGULAR"),
+        (Path::new("/dev/zero"), "E-NOT-REGULAR"),
+        (&*tree.path("skills/good"), "E-NOT-REGULAR"),
+        (&*large, "E-FILE-SIZE"),
+    ] {
+        let examination = examine_file(path, &limits).unwrap();
+        assert_eq!(codes(&examination.strict()), [code]);
+        assert!(!examination.is_valid() && !examination.loads());
+    }
+    for path in ["skills/absent/SKILL.md", "skills/good/SKILL.md/SKILL.md"] {
+        let error = examine_file(&tree.path(path), &limits).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+    }
+}
+
+/// A hash whose rounds can be undone is met by three words more.
+#[test]
+fn another_content_has_another_digest() {
+    let digest = Digest::of(VALID.as_bytes());
+    assert_eq!(digest, Digest::of(VALID.as_bytes()));
+    assert_eq!(digest.to_string().len(), 16);
+    let mut bytes = VALID.as_bytes().to_vec();
+    for at in 0..bytes.len() {
+        bytes[at] ^= 1;
+        assert_ne!(Digest::of(&bytes), digest, "{at}");
+        bytes[at] ^= 1;
+    }
+    bytes.push(0);
+    assert_ne!(Digest::of(&bytes), digest);
 }
