@@ -211,7 +211,8 @@ fn seen(lookalike: Option<usize>) -> String {
 
 /// What helps against an error of the parser, by its words.
 fn yaml_hint(message: &str) -> Option<&'static str> {
-    const HINTS: [(&str, &str); 8] = [
+    const HINTS: [(&str, &str); 9] = [
+        ("tabs disallowed", "indent with spaces, not with tabs"),
         (
             "mapping values are not allowed",
             "quote the value: a `: ` in it, or a `:` at its end, begins another mapping",

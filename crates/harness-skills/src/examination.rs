@@ -93,7 +93,11 @@ pub fn examine(bytes: &[u8], place: &FilePlace<'_>, limits: &Limits) -> Examinat
             (fields, start..bytes.len())
         }
     };
-    findings.sort_by_key(|finding| finding.position);
+    // In a line, what is wrong comes before what was made of it.
+    findings.sort_by_key(|finding| {
+        let line = finding.position.map(|position| position.line);
+        (line, finding.strict != Some(Severity::Error))
+    });
     let findings = bounded(findings);
     let fields = fields.unwrap_or_else(|| SkillFields {
         name: folder.map(shown).unwrap_or_default(),
@@ -185,7 +189,10 @@ fn read(
             column: 1,
         };
         let (rule, message): (&Rule, _) = match oddity.kind {
-            OddityKind::ByteOrderMark => (&rule::BOM, "the file begins with a byte order mark"),
+            OddityKind::ByteOrderMark => (
+                &rule::BOM,
+                "the file begins with a byte order mark; save it as UTF-8 without one",
+            ),
             OddityKind::BlankLinesBefore => {
                 let message = "the first line has to be `---`; blank lines stand before it";
                 let strict = Finding::new(&rule::NO_FRONTMATTER, message).at(at);

@@ -1,6 +1,6 @@
 //! From the fields of a file to those of a skill.
 
-use harness_frontmatter::{Entry, Mapping, Node, Position, Repair, RepairKind};
+use harness_frontmatter::{Entry, Mapping, Node, Position, Repair, RepairKind, Style};
 
 use crate::allowed_tools::{has_commas, split_tools};
 use crate::field_name::{BEYOND, kebab, usual};
@@ -246,9 +246,11 @@ impl<'f> FieldReader<'f> {
         if let Some(folder) = self.folder
             && normal(folder) != name
         {
-            let message = format!("the folder is called `{}`", shown(folder));
-            let finding = Finding::new(&rule::NAME_DIR, message);
-            self.findings.push(finding.at(position).for_key("name"));
+            let folder = shown(folder);
+            let message = format!("the folder is called `{folder}`; both have to be the same");
+            let finding = Finding::new(&rule::NAME_DIR, message).at(position);
+            let hint = format!("rename the folder, or write `name: {folder}`");
+            self.findings.push(finding.for_key("name").with_hint(hint));
         }
     }
 
@@ -266,6 +268,13 @@ impl<'f> FieldReader<'f> {
                         let finding = Finding::new(&rule::DESC_LONG, message);
                         self.found(finding.at(scalar.position).for_key("description"));
                     }
+                    if scalar.style == Style::Plain && self.has_comment(scalar.position.line) {
+                        let message = "` #` begins a comment, which ends the description";
+                        let finding = Finding::new(&rule::DESC_COMMENT, message)
+                            .at(scalar.position)
+                            .for_key("description");
+                        self.found(finding.with_hint("put the whole text in quotes"));
+                    }
                     return text.to_owned();
                 }
                 ("the description is blank".to_owned(), scalar.position)
@@ -277,7 +286,7 @@ impl<'f> FieldReader<'f> {
                 return String::new();
             }
             None => match self.entry("description") {
-                Some(entry) if self.is_comment(entry) => (
+                Some(entry) if self.has_comment(entry.key.position.line) => (
                     "there is no description: `#` begins a comment".to_owned(),
                     entry.key.position,
                 ),
@@ -295,11 +304,15 @@ impl<'f> FieldReader<'f> {
         String::new()
     }
 
-    /// Whether a comment stands where a value should.
-    fn is_comment(&self, entry: &Entry) -> bool {
+    /// Whether a line has a comment behind what else it has.
+    fn has_comment(&self, line: usize) -> bool {
+        // Most files have none.
+        if !self.head.contains(&b'#') {
+            return false;
+        }
         let text = String::from_utf8_lossy(self.head);
-        let line = text.lines().nth(entry.key.position.line.saturating_sub(1));
-        line.is_some_and(|line| line.contains('#'))
+        let line = text.lines().nth(line.saturating_sub(1));
+        line.is_some_and(|line| line.contains(" #") || line.contains("\t#"))
     }
 
     fn compatibility(&mut self) -> Option<String> {
@@ -378,7 +391,8 @@ impl<'f> FieldReader<'f> {
             Node::Scalar(scalar) if scalar.is_null() => Vec::new(),
             Node::Scalar(scalar) => {
                 if has_commas(&scalar.text) {
-                    let message = "the standard has spaces between tools, no commas";
+                    let message =
+                        "the standard has spaces between tools, no commas; clients take both";
                     self.found(found(&rule::TOOLS_FORM, message));
                 }
                 split_tools(&visible(&scalar.text))

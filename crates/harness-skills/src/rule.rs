@@ -89,6 +89,7 @@ rules! {
     DESC_MISSING = (Code::new("DESC-MISSING"), 'E', 'E', "there is no description");
     DESC_TYPE = (Code::new("DESC-TYPE"), 'E', 'E', "the description is not text");
     DESC_LONG = (Code::new("DESC-LONG"), 'E', 'W', "the description has more than 1,024 characters");
+    DESC_COMMENT = (Code::new("DESC-COMMENT"), 'W', 'W', "` #` begins a comment, which ends the description");
     LICENSE_TYPE = (Code::new("LICENSE-TYPE"), 'E', 'W', "the license is not text; it is kept among the other fields");
     COMPAT_EMPTY = (Code::new("COMPAT-EMPTY"), 'E', 'W', "compatibility is there and says nothing");
     COMPAT_LONG = (Code::new("COMPAT-LONG"), 'E', 'W', "compatibility has more than 500 characters");

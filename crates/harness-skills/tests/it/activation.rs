@@ -297,9 +297,10 @@ fn the_text_names_the_folder_and_the_content() {
     assert_eq!(
         activation.text(),
         format!(
-            "<skill_content name=\"a\" digest=\"{}\">\nBody.\n\n\
+            "<skill_content name=\"a\" digest=\"{}\" location=\"{}\">\nBody.\n\n\
              Paths in it are relative to the skill's folder: {}\n</skill_content>",
             activation.digest(),
+            tree.path("skills/a/SKILL.md").display(),
             tree.path("skills/a").display()
         )
     );

@@ -1,6 +1,6 @@
 //! Rows C: fields.
 
-use harness_skills::Examination;
+use harness_skills::{Examination, FilePlace, Limits, examine};
 
 use crate::case::{examined, rows};
 use crate::tree::{codes, finding};
@@ -262,4 +262,24 @@ fn shapes_of_the_real_world() {
         ["Bash(git:*)", "Bash(jq:*)", "Read"]
     );
     assert_eq!(fields.version.as_deref(), Some("1.0"));
+}
+
+/// Correct YAML, and not what its author meant.
+#[test]
+fn a_comment_that_ends_a_description_is_told() {
+    let codes = |description: &str| {
+        let file = format!("---\nname: demo\ndescription: {description}\n---\nBody.\n");
+        let mut place = FilePlace::default();
+        place.folder = Some(std::ffi::OsStr::new("demo"));
+        let examination = examine(file.as_bytes(), &place, &Limits::default());
+        assert!(examination.loads() && examination.is_valid(), "{file}");
+        let told = examination.lenient().into_iter();
+        told.map(|diagnostic| diagnostic.id()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        codes("Handles issues like #12 and more"),
+        ["W-DESC-COMMENT"]
+    );
+    assert!(codes("'Handles issues like #12 and more'").is_empty());
+    assert!(codes("Writes C# and F#.").is_empty());
 }
