@@ -269,8 +269,10 @@ fn shapes_of_the_real_world() {
 fn a_comment_that_ends_a_description_is_told() {
     let codes = |description: &str| {
         let file = format!("---\nname: demo\ndescription: {description}\n---\nBody.\n");
-        let mut place = FilePlace::default();
-        place.folder = Some(std::ffi::OsStr::new("demo"));
+        let place = FilePlace {
+            folder: Some(std::ffi::OsStr::new("demo")),
+            ..FilePlace::default()
+        };
         let examination = examine(file.as_bytes(), &place, &Limits::default());
         assert!(examination.loads() && examination.is_valid(), "{file}");
         let told = examination.lenient().into_iter();
