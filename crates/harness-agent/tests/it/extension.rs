@@ -119,8 +119,8 @@ async fn each_sees_the_last_ones_result() {
     for expected in [
         "read true agent: given to the agent",
         "bash false extension one: taken out by the extension one",
-        "one-after-6 true extension one: added",
-        "two-after-7 true extension two: added",
+        "one-after-7 true extension one: added",
+        "two-after-8 true extension two: added",
     ] {
         assert!(
             told.iter().any(|line| line == expected),

@@ -9,7 +9,7 @@ use crate::skills::{PROJECT, USER, harness, skill, trusted};
 
 #[track_caller]
 fn play(bed: &Bed, script: &serde_json::Value, arguments: &[&str]) -> Ended {
-    bed.write("script.json", &script.to_string());
+    bed.write("script.json", script.to_string());
     let model = ["run", "-m", "scripted:script.json"];
     harness(bed, &[&model, arguments].concat()).end()
 }
