@@ -64,13 +64,12 @@ pub(crate) fn notes(catalogue: &Catalogue, all: bool) -> Vec<String> {
     let notes = catalogue.notes().iter();
     let notes = notes.filter(|note| all || note.severity > Severity::Info);
     let notes = notes.map(|note| {
-        let is_source = note.code.name() == "SOURCE";
-        let what_to_do = if is_source {
-            "; `harness skills update` fetches it"
-        } else {
-            ""
-        };
-        line(note) + what_to_do
+        let mut note = note.clone();
+        // What helps is a command of this program.
+        if note.code.name() == "SOURCE" && note.hint.is_some() {
+            note.hint = Some("`harness skills update` fetches it".to_owned());
+        }
+        line(&note)
     });
     notes.collect()
 }

@@ -104,10 +104,10 @@ impl Activation {
             }
             Location::File { file, directory } => {
                 let place = FilePlace {
-                    folder: directory.file_name(),
+                    folder: skill.surroundings.folder_name(directory),
                     file: file.file_name(),
                 };
-                match SkillFile::read(file, limits) {
+                match SkillFile::read(file, skill.surroundings.boundary.as_deref(), limits) {
                     Ok(read) => (read.bytes, place),
                     Err(Refusal::Gone) => {
                         let file = file.clone();
@@ -160,10 +160,7 @@ impl Activation {
         });
         Ok(Self {
             instructions,
-            resources: skill
-                .directory()
-                .map(|directory| resources(directory, limits))
-                .unwrap_or_default(),
+            resources: resources(skill, limits),
             diagnostics: diagnostics.collect(),
             skill: Arc::new(current),
             raw,

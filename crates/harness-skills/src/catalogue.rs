@@ -1,14 +1,15 @@
 //! All skills, as they were at one time.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use harness_frontmatter::{Diagnostic, Severity};
+use harness_frontmatter::Diagnostic;
 
+use crate::finding::Finding;
 use crate::layer::Layer;
-use crate::lookup::{LookupError, near};
 use crate::name::Identity;
+use crate::rule;
 use crate::skill::Skill;
 
 /// All skills, as they were at one time, with who has which name. It never changes: a
@@ -17,11 +18,12 @@ use crate::skill::Skill;
 /// Listing, activation, commands and completion all ask it, so they cannot disagree.
 #[derive(Clone, Debug, Default)]
 pub struct Catalogue {
-    entries: Vec<Entry>,
+    pub(crate) entries: Vec<Entry>,
     notes: Vec<Diagnostic>,
     roots: Vec<RootReport>,
-    by_name: HashMap<Identity, Vec<usize>>,
-    by_command: HashMap<String, Vec<usize>>,
+    pub(crate) by_name: HashMap<Identity, Vec<usize>>,
+    /// The active skills of each command, with the one that has it first.
+    pub(crate) by_command: BTreeMap<String, Vec<usize>>,
 }
 
 /// A skill of a catalogue, good or bad.
@@ -90,7 +92,7 @@ impl Status {
     }
 
     /// How far it is from being used.
-    fn rank(&self) -> u8 {
+    pub(crate) fn rank(&self) -> u8 {
         match self {
             Self::Active => 0,
             Self::Shadowed { .. } => 1,
@@ -108,7 +110,7 @@ impl Status {
 impl Catalogue {
     pub(crate) fn new(entries: Vec<Entry>, notes: Vec<Diagnostic>, roots: Vec<RootReport>) -> Self {
         let mut by_name: HashMap<Identity, Vec<usize>> = HashMap::with_capacity(entries.len());
-        let mut by_command: HashMap<String, Vec<usize>> = HashMap::with_capacity(entries.len());
+        let mut by_command: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (number, entry) in entries.iter().enumerate() {
             let name = entry.skill.identity.clone();
             by_name.entry(name).or_default().push(number);
@@ -118,12 +120,64 @@ impl Catalogue {
                 by_command.entry(command).or_default().push(number);
             }
         }
-        Self {
+        for (command, numbers) in &mut by_command {
+            // Whose very name it is; but what nobody is offered needs no command.
+            numbers.sort_by_key(|number| {
+                let skill = &entries[*number].skill;
+                let is_its_name = skill.identity.as_str() == command;
+                (!is_its_name, !skill.is_for_users(), skill.precedence)
+            });
+        }
+        let mut catalogue = Self {
             entries,
             notes,
             roots,
             by_name,
             by_command,
+        };
+        catalogue.tell_of_commands();
+        catalogue
+    }
+
+    /// Tells the skills whose command another one has.
+    fn tell_of_commands(&mut self) {
+        let mut told = Vec::new();
+        for (command, numbers) in &self.by_command {
+            let Some((owner, others)) = numbers.split_first() else {
+                continue;
+            };
+            let owner = &self.entries[*owner].skill;
+            for number in others {
+                let skill = &self.entries[*number].skill;
+                let own = self.command_of(skill);
+                let is_namesake = skill.identity == owner.identity;
+                if !skill.is_for_users() || is_namesake && own.is_some() {
+                    continue;
+                }
+                let message = format!(
+                    "the command `{command}` is that of `{}`: {}",
+                    owner.name(),
+                    owner.location_text()
+                );
+                let hint = match own {
+                    Some(own) => format!("`{own}` leads to this one"),
+                    None => "give it another name, or it has no command".to_owned(),
+                };
+                let finding = Finding::new(&rule::COMMAND, message).with_hint(hint);
+                told.push((*number, finding.lenient()));
+            }
+        }
+        for entry in &mut self.entries {
+            let is_other = |it: &Diagnostic| it.code != rule::COMMAND.code;
+            entry.diagnostics.retain(is_other);
+        }
+        for (number, diagnostic) in told {
+            let entry = &mut self.entries[number];
+            let path = entry.skill.file().map(Into::into);
+            entry.diagnostics.extend(diagnostic.map(|mut diagnostic| {
+                diagnostic.path = path;
+                diagnostic
+            }));
         }
     }
 
@@ -174,8 +228,8 @@ impl Catalogue {
         fitting
     }
 
-    /// What a person types for a skill, so that it is found again: its command, with its layer if others
-    /// share it. `None` if it has none.
+    /// What a person types for a skill, so that it is found again: its command, with its layer if another one
+    /// has it. `None` if it has none.
     fn command_of(&self, skill: &Skill) -> Option<String> {
         let command = skill.command()?;
         let finds_it = |command: &str| {
@@ -187,101 +241,6 @@ impl Catalogue {
         }
         let with_layer = format!("{command}@{}", skill.layer);
         finds_it(&with_layer).then_some(with_layer)
-    }
-
-    /// The skill of a name: as it is declared, in any case and normal form; as its command; or with its
-    /// layer behind it, `name@layer`, which also finds what is shadowed.
-    pub fn find(&self, name: &str) -> Result<&Arc<Skill>, LookupError> {
-        let identity = Identity::of(name);
-        let named = self.by_name.get(&identity);
-        let is_active = |number: &usize| self.entries[*number].status.is_active();
-        if let Some(numbers) = named.filter(|numbers| numbers.iter().any(is_active)) {
-            return self.one_of(name, numbers);
-        }
-        if let Some(numbers) = self.by_command.get(identity.as_str()) {
-            return self.one_of(name, numbers);
-        }
-        if let Some((plain, layer)) = identity.as_str().rsplit_once('@') {
-            let plain = Identity::of(plain);
-            let named = self.by_name.get(&plain);
-            let commands = self.by_command.get(plain.as_str());
-            let of_layer = |entry: &&Entry| {
-                let its_layer = Identity::of(entry.skill.layer.name());
-                its_layer.as_str() == layer
-            };
-            for numbers in [named, commands].into_iter().flatten() {
-                let entries = numbers.iter().map(|number| &self.entries[*number]);
-                // A broken one is not in the way of a good one.
-                let best = entries
-                    .filter(of_layer)
-                    .min_by_key(|entry| entry.status.rank());
-                if let Some(entry) = best {
-                    return Self::usable(name, entry);
-                }
-            }
-        }
-        // What cannot be used is in nobody's way.
-        match named {
-            Some(numbers) => self.one_of(name, numbers),
-            None => Err(self.unknown(name, &identity)),
-        }
-    }
-
-    /// The one that has the name, of those that claim it.
-    fn one_of(&self, name: &str, numbers: &[usize]) -> Result<&Arc<Skill>, LookupError> {
-        let entries = numbers.iter().map(|number| &self.entries[*number]);
-        let active: Vec<&Entry> = entries.clone().filter(|e| e.status.is_active()).collect();
-        match active[..] {
-            [entry] => Ok(&entry.skill),
-            [] => match entries.clone().next() {
-                Some(entry) => Self::usable(name, entry),
-                None => Err(self.unknown(name, &Identity::of(name))),
-            },
-            _ => Err(LookupError::Ambiguous {
-                name: name.to_owned(),
-                candidates: active
-                    .iter()
-                    .map(|entry| {
-                        let skill = &entry.skill;
-                        format!(
-                            "{}@{} ({})",
-                            skill.name(),
-                            skill.layer,
-                            skill.location_text()
-                        )
-                    })
-                    .collect(),
-            }),
-        }
-    }
-
-    /// The skill of an entry that was asked for, if it may be used.
-    fn usable<'e>(name: &str, entry: &'e Entry) -> Result<&'e Arc<Skill>, LookupError> {
-        let name = name.to_owned();
-        match &entry.status {
-            Status::Active | Status::Shadowed { .. } => Ok(&entry.skill),
-            Status::Held { reason } => Err(LookupError::Held {
-                name,
-                reason: reason.to_string(),
-            }),
-            Status::Invalid => {
-                let fatal = |diagnostic: &&Diagnostic| diagnostic.severity == Severity::Error;
-                let problem = entry.diagnostics.iter().find(fatal);
-                Err(LookupError::Invalid {
-                    name,
-                    location: entry.skill.location_text(),
-                    problem: problem.map(|p| p.message.clone()).unwrap_or_default(),
-                })
-            }
-        }
-    }
-
-    fn unknown(&self, name: &str, identity: &Identity) -> LookupError {
-        let names = self.active().map(|skill| skill.name());
-        LookupError::Unknown {
-            name: name.to_owned(),
-            near: near(identity, names),
-        }
     }
 
     /// A catalogue with other active skills: for programs that add some, or keep some back. An active skill

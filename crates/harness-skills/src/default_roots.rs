@@ -81,7 +81,7 @@ impl DefaultRoots {
                 if users.contains(&path) {
                     continue;
                 }
-                let root = Root::new(Layer::Project, path);
+                let root = Root::new(Layer::Project, path).of_project(folder);
                 roots.push(if is_trusted {
                     root
                 } else {

@@ -47,6 +47,11 @@ impl SkillSource for FolderSource {
         }
     }
 
+    /// Nothing is: somebody else has to make the folder.
+    fn fetches(&self) -> bool {
+        false
+    }
+
     /// The folder as it is: never changed, as far as this can tell. An error if it is not there.
     fn update(&self) -> Result<Update, SourceError> {
         let checkout = self.cached()?.ok_or_else(|| self.none())?;

@@ -143,8 +143,10 @@ impl GitSource {
         if !self.cache.has(revision)? {
             return Ok(None);
         }
-        let folder = self.folder_in(&self.cache.checkout(revision))?;
-        Ok(Some(Checkout::new(folder, Some(revision.to_string()))))
+        let root = self.cache.checkout(revision);
+        let folder = self.folder_in(&root)?;
+        let checkout = Checkout::new(folder, Some(revision.to_string()));
+        Ok(Some(checkout.within(root)))
     }
 
     /// The folder for skills in a checkout. It may be reached by a symbolic link, but not be outside.

@@ -49,6 +49,7 @@
 mod activation;
 mod allowed_tools;
 mod catalogue;
+mod confinement;
 mod default_roots;
 mod escape;
 mod examination;
@@ -69,6 +70,7 @@ mod layer;
 mod limits;
 mod lookup;
 mod name;
+mod notes;
 mod policy;
 mod resolution;
 mod resource;
@@ -80,6 +82,7 @@ mod skill_file;
 mod skills;
 mod source;
 mod stamp;
+mod surroundings;
 #[cfg(feature = "test-support")]
 pub mod test_support;
 mod walk;

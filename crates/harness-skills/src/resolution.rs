@@ -1,6 +1,8 @@
 //! Who wins: the one place where it is decided which skill has a name.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 use std::sync::Arc;
 
 use harness_frontmatter::Diagnostic;
@@ -8,6 +10,7 @@ use harness_frontmatter::Diagnostic;
 use crate::catalogue::{Entry, Status};
 use crate::finding::Finding;
 use crate::name::Identity;
+use crate::notes::Notes;
 use crate::policy::Policy;
 use crate::root::Root;
 use crate::rule;
@@ -17,8 +20,17 @@ use crate::stamp::FileId;
 /// A skill that was found, and the root that it was found in.
 #[derive(Clone, Copy)]
 struct Claim<'c> {
+    /// The number of the root.
+    number: usize,
     root: &'c Root,
     found: &'c Found,
+}
+
+impl Claim<'_> {
+    /// Whether it can have a name.
+    fn can_win(&self) -> bool {
+        self.found.loads && self.root.held.is_none()
+    }
 }
 
 /// All skills of the roots, which are in the order of precedence, with who has which name; sorted by name
@@ -28,7 +40,7 @@ pub(crate) fn resolve(
     scans: &[Arc<Scan>],
     policy: Policy,
 ) -> (Vec<Entry>, Vec<Diagnostic>) {
-    let mut notes = Vec::new();
+    let mut notes: Vec<Notes> = roots.iter().map(|_| Notes::default()).collect();
     let claims = one_for_each_file(roots, scans, &mut notes);
     let mut names: BTreeMap<&Identity, Vec<Claim<'_>>> = BTreeMap::new();
     for claim in claims {
@@ -37,62 +49,112 @@ pub(crate) fn resolve(
             .or_default()
             .push(claim);
     }
-    let mut entries = Vec::new();
-    for mut claims in names.into_values() {
+    for claims in names.values_mut() {
         // A namespace keeps its names, whoever else spells them out; but for a lock, which is above all.
         claims.sort_by_key(|claim| (!claim.root.locked, claim.root.namespace.is_none()));
-        decide(&claims, policy, &mut entries);
     }
-    (entries, notes)
+    let mut entries = Vec::new();
+    for (name, claims) in &names {
+        decide(claims, addressed(name, &names), policy, &mut entries);
+    }
+    let paths = scans.iter().map(|scan| scan.path.as_deref());
+    let notes = notes.into_iter().zip(paths);
+    let notes = notes.flat_map(|(notes, path)| notes.finish(path));
+    (entries, notes.collect())
 }
 
-/// The claims in order of precedence, without those whose file is another claim's already. What is held
-/// back takes no file from what is not, and within a root a link takes none from the file itself.
+/// Whose address a name reads like: `name@layer`, or a path. A skill that is called so would be found in the
+/// other one's place.
+fn addressed<'c>(
+    name: &Identity,
+    names: &BTreeMap<&Identity, Vec<Claim<'c>>>,
+) -> Option<Claim<'c>> {
+    let text = name.as_str();
+    if text.starts_with('/') {
+        let is_at = |path: Option<&Path>| {
+            path.is_some_and(|path| Identity::of(&path.to_string_lossy()) == *name)
+        };
+        let mut others = names.iter().filter(|(other, _)| **other != name);
+        return others
+            .find_map(|(_, claims)| {
+                let mut usable = claims.iter().filter(|claim| claim.can_win());
+                usable.find(|claim| {
+                    is_at(claim.found.skill.file()) || is_at(claim.found.skill.directory())
+                })
+            })
+            .copied();
+    }
+    let (plain, layer) = text.rsplit_once('@')?;
+    let claims = names.get(&Identity::of(plain))?;
+    let is_of_layer = |claim: &&Claim<'_>| Identity::of(claim.root.layer.name()).as_str() == layer;
+    let mut usable = claims.iter().filter(|claim| claim.can_win());
+    usable.find(is_of_layer).copied()
+}
+
+/// The claims in order of precedence, without those whose file is another claim's already. What does not
+/// load takes no file from what does, what is held back none from what is not, and within a root a link none
+/// from the file itself.
 fn one_for_each_file<'c>(
     roots: &'c [Root],
     scans: &'c [Arc<Scan>],
-    notes: &mut Vec<Diagnostic>,
+    notes: &mut [Notes],
 ) -> Vec<Claim<'c>> {
-    let claims = roots.iter().zip(scans).flat_map(|(root, scan)| {
-        let claim = move |found: &'c Arc<Found>| Claim { root, found };
+    let numbered = roots.iter().zip(scans).enumerate();
+    let claims = numbered.flat_map(|(number, (root, scan))| {
+        let claim = move |found: &'c Arc<Found>| Claim {
+            number,
+            root,
+            found,
+        };
         scan.found.iter().map(claim)
     });
     let claims: Vec<Claim<'_>> = claims.collect();
     let mut owners: HashMap<FileId, usize> = HashMap::with_capacity(claims.len());
     for (number, claim) in claims.iter().enumerate() {
-        let Some(id) = claim.found.stamp.map(|stamp| stamp.id) else {
+        let Some(id) = claim.found.file_id() else {
             continue;
         };
         let owner = owners.entry(id).or_insert(number);
         let owning = &claims[*owner];
-        let is_usable = owning.root.held.is_some() && claim.root.held.is_none();
+        let distance = |claim: &Claim<'_>| (!claim.found.loads, claim.root.held.is_some());
         let is_itself =
-            std::ptr::eq(owning.root, claim.root) && owning.found.is_link && !claim.found.is_link;
-        if is_usable || is_itself {
+            owning.number == claim.number && owning.found.is_link && !claim.found.is_link;
+        let is_better = match distance(claim).cmp(&distance(owning)) {
+            Ordering::Less => true,
+            Ordering::Equal => is_itself,
+            Ordering::Greater => false,
+        };
+        if is_better {
             *owner = number;
         }
     }
     let mut kept = Vec::with_capacity(claims.len());
     for (number, claim) in claims.iter().enumerate() {
-        let id = claim.found.stamp.map(|stamp| stamp.id);
+        let id = claim.found.file_id();
         let owner = id.and_then(|id| owners.get(&id)).copied().unwrap_or(number);
         if owner == number {
             kept.push(*claim);
         } else {
             let location = claims[owner].found.skill.location_text();
             let message = format!("it is the same file as {location}, and counts once");
-            let note = Finding::new(&rule::SAME_FILE, message).lenient();
             let path = claim.found.skill.file().unwrap_or("".as_ref());
-            notes.extend(note.map(|note| note.in_file(path)));
+            if let Some(notes) = notes.get_mut(claim.number) {
+                notes.add(&rule::SAME_FILE, message, path);
+            }
         }
     }
     kept
 }
 
-/// Who of those that claim one name has it.
-fn decide(claims: &[Claim<'_>], policy: Policy, entries: &mut Vec<Entry>) {
-    let can_win = |claim: &&Claim<'_>| claim.found.loads && claim.root.held.is_none();
-    let winner = claims.iter().find(can_win);
+/// Who of those that claim one name has it. If it is the address of another skill, nobody: but for a lock.
+fn decide(
+    claims: &[Claim<'_>],
+    addressed: Option<Claim<'_>>,
+    policy: Policy,
+    entries: &mut Vec<Entry>,
+) {
+    let winner = claims.iter().find(|claim| claim.can_win());
+    let addressed = addressed.filter(|_| winner.is_none_or(|winner| !winner.root.locked));
     let mut broken: Vec<&Claim<'_>> = Vec::new();
     for claim in claims {
         let found = claim.found;
@@ -113,6 +175,18 @@ fn decide(claims: &[Claim<'_>], policy: Policy, entries: &mut Vec<Entry>) {
             tell(&rule::HELD, format!("it is held back: {reason}"));
             Status::Held {
                 reason: Arc::clone(reason),
+            }
+        } else if let Some(owner) = addressed {
+            let message = format!(
+                "`{}` leads to {} ({}), and not to this one",
+                found.skill.name(),
+                owner.found.skill.location_text(),
+                owner.root.layer,
+            );
+            tell(&rule::NAMESPACE, message);
+            Status::Shadowed {
+                by: Arc::clone(&owner.found.skill),
+                same_content: owner.found.skill.digest == found.skill.digest,
             }
         } else {
             let winner = winner.unwrap_or(claim);

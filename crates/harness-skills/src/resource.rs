@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::examination::SKILL_FILE;
 use crate::limits::Limits;
 use crate::skill::Skill;
-use crate::skill_file::open;
+use crate::skill_file::open_within;
 
 /// How deep files are listed below a skill's folder.
 const DEPTH: usize = 4;
@@ -80,8 +80,16 @@ fn offer(there: &[String]) -> String {
     format!("; these are there: {}", there.join(", "))
 }
 
-/// Lists the files below a folder, without those that are hidden. Links are listed, and not followed.
-pub(crate) fn resources(directory: &Path, limits: &Limits) -> Resources {
+/// Lists the files below a skill's folder, without those that are hidden. Links are listed, and not followed.
+pub(crate) fn resources(skill: &Skill, limits: &Limits) -> Resources {
+    let real = skill.directory().and_then(|path| path.canonicalize().ok());
+    match real {
+        Some(directory) if is_within_boundary(skill, &directory) => list(skill, &directory, limits),
+        _ => Resources::default(),
+    }
+}
+
+fn list(skill: &Skill, directory: &Path, limits: &Limits) -> Resources {
     let mut files = Vec::new();
     let mut folders = VecDeque::from([(PathBuf::new(), 0)]);
     let (mut entries, mut more) = (0, false);
@@ -90,6 +98,7 @@ pub(crate) fn resources(directory: &Path, limits: &Limits) -> Resources {
             continue;
         };
         let mut listed = Vec::new();
+        let mut has_skill = false;
         for entry in read.flatten() {
             entries += 1;
             if entries > ENTRIES {
@@ -97,13 +106,19 @@ pub(crate) fn resources(directory: &Path, limits: &Limits) -> Resources {
                 break;
             }
             let name = entry.file_name();
-            let is_own = depth == 0 && name.eq_ignore_ascii_case(SKILL_FILE);
-            if name.as_bytes().starts_with(b".") || name == "node_modules" || is_own {
+            let Ok(kind) = entry.file_type() else {
                 continue;
-            }
-            if let Ok(kind) = entry.file_type() {
+            };
+            let is_skill = name.eq_ignore_ascii_case(SKILL_FILE);
+            has_skill |= is_skill && !kind.is_dir();
+            let is_own = is_skill && depth == 0;
+            if !(name.as_bytes().starts_with(b".") || name == "node_modules" || is_own) {
                 listed.push((name, kind));
             }
+        }
+        if has_skill && depth > 0 && skill.surroundings.is_shared {
+            // These are the files of another skill.
+            continue;
         }
         listed.sort_by(|(one, _), (other, _)| one.as_bytes().cmp(other.as_bytes()));
         for (name, kind) in listed {
@@ -127,8 +142,29 @@ pub(crate) fn resources(directory: &Path, limits: &Limits) -> Resources {
     Resources { files, more }
 }
 
+fn is_within_boundary(skill: &Skill, real: &Path) -> bool {
+    let boundary = skill.surroundings.boundary.as_deref();
+    boundary.is_none_or(|boundary| real.starts_with(boundary))
+}
+
+/// Whether a path below a skill's folder is that of another skill, which has a folder of its own there.
+fn is_of_another(skill: &Skill, directory: &Path, real: &Path) -> bool {
+    let has_skill = |folder: &Path| {
+        let Ok(entries) = std::fs::read_dir(folder) else {
+            return false;
+        };
+        entries.flatten().any(|entry| {
+            entry.file_name().eq_ignore_ascii_case(SKILL_FILE)
+                && entry.file_type().is_ok_and(|kind| !kind.is_dir())
+        })
+    };
+    let mut folders = real.ancestors().take_while(|folder| *folder != directory);
+    skill.surroundings.is_shared && folders.any(has_skill)
+}
+
 /// Reads a file of a skill as text: `path` is relative to its folder, and what it leads to has to be in that
-/// folder. A large one is cut at a line, and says so; what is no text is refused.
+/// folder. The files of other skills that have folders of their own in it are not its files, if it stands in a
+/// folder of skills itself. A large one is cut at a line, and says so; what is no text is refused.
 pub fn read_resource(
     skill: &Skill,
     path: &str,
@@ -149,6 +185,10 @@ pub fn read_resource(
     let real_directory = directory
         .canonicalize()
         .map_err(|error| unreadable(error.to_string()))?;
+    if !is_within_boundary(skill, &real_directory) {
+        return Err(refused("the skill's folder is a link that leads outside"));
+    }
+    let of_another = "it belongs to another skill";
     let real = match real_directory.join(relative).canonicalize() {
         Ok(real) => real,
         Err(error)
@@ -160,10 +200,15 @@ pub fn read_resource(
             // Of what is outside, nothing is told: not even that it is not there.
             let mut above = relative.ancestors().skip(1);
             let nearest = above.find_map(|path| real_directory.join(path).canonicalize().ok());
-            if let Some(outside) = nearest.filter(|real| !real.starts_with(&real_directory)) {
-                return Err(refused(&leads_out(&outside)));
+            if let Some(real) = nearest {
+                if !real.starts_with(&real_directory) {
+                    return Err(refused(&leads_out(&real)));
+                }
+                if is_of_another(skill, &real_directory, &real) {
+                    return Err(refused(of_another));
+                }
             }
-            let there = resources(directory, limits).files;
+            let there = list(skill, &real_directory, limits).files;
             return Err(ResourceError::Missing {
                 path: shown(path),
                 there: there
@@ -178,7 +223,10 @@ pub fn read_resource(
     if !real.starts_with(&real_directory) {
         return Err(refused(&leads_out(&real)));
     }
-    read_text(&real, limits).map_err(unreadable)
+    if is_of_another(skill, &real_directory, &real) {
+        return Err(refused(of_another));
+    }
+    read_text(&real, &real_directory, limits).map_err(unreadable)
 }
 
 fn leads_out(real: &Path) -> String {
@@ -215,9 +263,12 @@ fn inside(path: &str) -> Result<&Path, &'static str> {
     Ok(path)
 }
 
-fn read_text(real: &Path, limits: &Limits) -> Result<Resource, String> {
+fn read_text(real: &Path, directory: &Path, limits: &Limits) -> Result<Resource, String> {
     let problem = |error: std::io::Error| error.to_string();
-    let file = open(real).map_err(problem)?;
+    if real == directory {
+        return Err("it is a folder".to_owned());
+    }
+    let file = open_within(real, directory).map_err(problem)?;
     let metadata = file.metadata().map_err(problem)?;
     if metadata.is_dir() {
         return Err("it is a folder".to_owned());

@@ -24,8 +24,10 @@ pub struct Root {
     pub held: Option<Arc<str>>,
     /// Where it was fetched from.
     pub origin: Option<Arc<str>>,
-    /// Whether links may lead out of it. Default: yes.
+    /// Whether links may lead out of it. Default: yes, unless it is held.
     pub links: Links,
+    /// The project that it belongs to: while it is held, it may not be a link out of that.
+    pub(crate) project: Option<PathBuf>,
 }
 
 /// Where skills are.
@@ -91,7 +93,14 @@ impl Root {
             held: None,
             origin: None,
             links: Links::default(),
+            project: None,
         }
+    }
+
+    /// Of a project's folder.
+    pub(crate) fn of_project(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.project = Some(folder.into());
+        self
     }
 
     /// With a rank, for [`Policy::Ranked`](crate::Policy::Ranked).
@@ -112,7 +121,8 @@ impl Root {
         self
     }
 
-    /// Its skills are listed and not loaded, for the reason given: `the project is not trusted`.
+    /// Its skills are listed and not loaded, for the reason given: `the project is not trusted`. Nor are links
+    /// followed that lead out of it.
     pub fn held(mut self, reason: impl Into<Arc<str>>) -> Self {
         self.held = Some(reason.into());
         self

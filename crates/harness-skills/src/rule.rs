@@ -120,6 +120,7 @@ rules! {
     SHADOWED = (Code::new("SHADOWED"), '-', 'W', "a skill of higher precedence has the name");
     SHADOWED_TWIN = (Code::new("SHADOWED-TWIN"), '-', 'I', "the same, and both have the same content");
     NAMESPACE = (Code::new("NAMESPACE"), '-', 'W', "the name reads like that of another namespace, which keeps it");
+    COMMAND = (Code::new("COMMAND"), '-', 'W', "another skill has its command");
     BROKEN_WINNER = (Code::new("BROKEN-WINNER"), '-', 'W', "a skill of higher precedence would have the name, but cannot be loaded");
     HELD = (Code::new("HELD"), '-', 'I', "it is held back until its source is trusted");
 }

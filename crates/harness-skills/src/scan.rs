@@ -10,20 +10,24 @@ use harness_frontmatter::{Diagnostic, Severity};
 
 use crate::examination::{Examination, FilePlace, SKILL_FILE, examine};
 use crate::finding::Finding;
+use crate::layer::Layer;
 use crate::limits::Limits;
 use crate::name::{Identity, shown};
 use crate::root::{BuiltIn, Place, Root};
 use crate::rule;
 use crate::skill::{Digest, Location, Skill};
 use crate::skill_file::{Refusal, SkillFile};
-use crate::stamp::Stamp;
+use crate::stamp::{FileId, Stamp};
+use crate::surroundings::Surroundings;
 use crate::walk::{Candidate, Walk, walk};
 
 /// What was found in one root.
 #[derive(Debug, Default)]
 pub(crate) struct Scan {
-    /// The folder that was looked into, if it is one.
+    /// The path that was looked at, absolute, if it is one.
     pub(crate) path: Option<PathBuf>,
+    /// All that was fetched with it.
+    checkout: Option<PathBuf>,
     /// Where it was fetched from.
     pub(crate) origin: Option<Arc<str>>,
     /// The skills, good and bad, by their paths.
@@ -40,7 +44,7 @@ pub(crate) struct Scan {
 #[derive(Debug)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "four facts of a file, of which none follows from the others"
+    reason = "five facts of a file, of which none follows from the others"
 )]
 pub(crate) struct Found {
     pub(crate) skill: Arc<Skill>,
@@ -56,6 +60,8 @@ pub(crate) struct Found {
     is_stale: bool,
     /// Whether the file is a link to another one.
     pub(crate) is_link: bool,
+    /// Whether nobody looked into the file: it is not what it seems, or out of bounds.
+    is_refused: bool,
 }
 
 /// How a look at what may have changed is taken.
@@ -102,11 +108,14 @@ impl Scan {
             now: SystemTime::now(),
         };
         match &root.place {
-            Place::Path(path) => reader.path(path, before),
+            Place::Path(path) => reader.path(path, None, before),
             Place::Source(source) => match source.cached() {
-                Ok(Some(checkout)) => reader.path(&checkout.folder, before),
-                Ok(None) => reader.unusable("it has not been fetched yet"),
-                Err(error) => reader.unusable(&error.to_string()),
+                Ok(Some(checkout)) => reader.path(&checkout.folder, Some(&checkout.root), before),
+                Ok(None) if source.fetches() => {
+                    reader.unusable("it has not been fetched yet", Some("fetch it first"))
+                }
+                Ok(None) => reader.unusable("nothing is there", None),
+                Err(error) => reader.unusable(&error.to_string(), None),
             },
             Place::Texts(texts) => reader.texts(texts),
         }
@@ -119,13 +128,12 @@ impl Scan {
             Place::Texts(_) => return true,
             Place::Path(_) => true,
             Place::Source(source) => {
-                let folder = source
-                    .cached()
-                    .ok()
-                    .flatten()
-                    .map(|checkout| checkout.folder);
                 // While there is none, there may be another reason for it.
-                folder.is_some() && folder == self.path && self.origin == root.origin_now()
+                source.cached().ok().flatten().is_some_and(|checkout| {
+                    Some(whole(&checkout.folder)) == self.path
+                        && Some(whole(&checkout.root)) == self.checkout
+                        && self.origin == root.origin_now()
+                })
             }
         };
         is_there
@@ -153,6 +161,12 @@ impl Scan {
 }
 
 impl Found {
+    /// What makes its file the same under any path. What was not looked into is nobody's file.
+    pub(crate) fn file_id(&self) -> Option<FileId> {
+        let stamp = self.stamp.filter(|_| !self.is_refused)?;
+        Some(stamp.id)
+    }
+
     fn is_current(&self) -> bool {
         let path = self.skill.file();
         self.is_settled && !self.is_stale && path.is_none_or(|path| stat(path) == self.stamp)
@@ -165,6 +179,7 @@ impl Found {
             && self.diagnostics == other.diagnostics
             && self.walked == other.walked
             && self.is_link == other.is_link
+            && self.is_refused == other.is_refused
     }
 
     /// The same skill, in the state that its file is in now.
@@ -178,8 +193,14 @@ impl Found {
             is_settled: stamp.is_none_or(|stamp| stamp.is_settled(now)),
             is_stale: false,
             is_link: self.is_link,
+            is_refused: self.is_refused,
         }
     }
+}
+
+/// A path as an absolute one: a relative one would be another after a change of the working folder.
+fn whole(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 fn stat(path: &Path) -> Option<Stamp> {
@@ -206,7 +227,8 @@ impl Reader<'_> {
             let examination = examine(built_in.text.as_bytes(), &place, self.limits);
             let location = Location::Text(Arc::clone(&built_in.text));
             let digest = Digest::of(built_in.text.as_bytes());
-            Arc::new(self.found(examination, location, digest, None, Vec::new()))
+            let surroundings = Surroundings::default();
+            Arc::new(self.found(examination, location, digest, surroundings, Vec::new()))
         });
         Scan {
             found: found.collect(),
@@ -216,9 +238,11 @@ impl Reader<'_> {
     }
 
     /// A source that has nothing to look through.
-    fn unusable(&self, why: &str) -> Scan {
+    fn unusable(&self, why: &str, hint: Option<&str>) -> Scan {
         let origin = self.origin.as_deref().unwrap_or_default();
-        let note = Finding::new(&rule::SOURCE, format!("{origin}: {why}")).lenient();
+        let mut finding = Finding::new(&rule::SOURCE, format!("{origin}: {why}"));
+        finding.hint = hint.map(Into::into);
+        let note = finding.lenient();
         Scan {
             origin: self.origin.clone(),
             notes: note.into_iter().collect(),
@@ -227,13 +251,15 @@ impl Reader<'_> {
         }
     }
 
-    fn path(&self, path: &Path, before: Option<&Scan>) -> Scan {
+    fn path(&self, path: &Path, checkout: Option<&Path>, before: Option<&Scan>) -> Scan {
+        let (path, checkout) = (&whole(path), checkout.map(whole));
         let Walk {
             candidates,
             mut notes,
+            boundary,
             watched,
             is_settled,
-        } = walk(path, &self.root.layer, self.root.links, self.limits);
+        } = walk(path, self.root, checkout.as_deref(), self.limits);
         let known: HashMap<&Path, &Arc<Found>> = before
             .into_iter()
             .flat_map(|scan| &scan.found)
@@ -247,27 +273,29 @@ impl Reader<'_> {
                     "not all of it was read: the most is {} bytes; {number} files were",
                     self.limits.bytes
                 );
-                let note = Finding::new(&rule::SCAN_TRUNCATED, message).lenient();
-                notes.extend(note.map(|note| note.in_file(path)));
+                notes.add(&rule::SCAN_TRUNCATED, message, path);
                 break;
             }
             let known = known.get(&*candidate.file).copied();
+            let surroundings = self.surroundings(&candidate, boundary.as_ref());
+            let known = known.filter(|known| known.skill.surroundings == surroundings);
             if let Some(known) = known.filter(|known| self.is_unchanged(&candidate, known)) {
                 bytes += known.skill.digest.bytes;
                 found.push(Arc::clone(known));
                 continue;
             }
             files_read += 1;
-            if let Some(read) = self.read(candidate, known) {
+            if let Some(read) = self.read(candidate, surroundings, known) {
                 bytes += read.skill.digest.bytes;
                 found.push(Arc::new(read));
             }
         }
         Scan {
-            path: Some(path.to_owned()),
+            path: Some(path.clone()),
+            checkout,
             origin: self.origin.clone(),
             found,
-            notes,
+            notes: notes.finish(Some(path)),
             watched,
             is_settled,
             files_read,
@@ -278,21 +306,36 @@ impl Reader<'_> {
         !self.options.verify_content && known.walked == candidate.findings && known.is_current()
     }
 
+    fn surroundings(&self, candidate: &Candidate, boundary: Option<&Arc<Path>>) -> Surroundings {
+        let is_fetched = matches!(self.root.place, Place::Source(_));
+        Surroundings {
+            boundary: boundary.cloned(),
+            is_checkout: candidate.is_at_root && is_fetched,
+            is_shared: candidate.is_at_root && self.root.layer != Layer::Explicit,
+        }
+    }
+
     /// `None` if nothing is there any more.
-    fn read(&self, candidate: Candidate, known: Option<&Arc<Found>>) -> Option<Found> {
+    fn read(
+        &self,
+        candidate: Candidate,
+        surroundings: Surroundings,
+        known: Option<&Arc<Found>>,
+    ) -> Option<Found> {
         let Candidate {
             file,
             directory,
             findings,
-            is_refused,
+            mut is_refused,
             is_link,
+            is_at_root: _,
         } = candidate;
         let place = FilePlace {
-            folder: directory.file_name(),
+            folder: surroundings.folder_name(&directory),
             file: file.file_name(),
         };
         let name = || {
-            let folder = directory.file_name().unwrap_or_default();
+            let folder = place.folder.unwrap_or_default();
             shown(&folder.to_string_lossy())
         };
         let (examination, digest, stamp) = if is_refused {
@@ -300,7 +343,7 @@ impl Reader<'_> {
             let examination = Examination::unread(name(), Vec::new());
             (examination, Digest::of(b""), None)
         } else {
-            match SkillFile::read(&file, self.limits) {
+            match SkillFile::read(&file, surroundings.boundary.as_deref(), self.limits) {
                 Ok(SkillFile { bytes, stamp }) => {
                     let digest = Digest::of(&bytes);
                     if let Some(known) = known
@@ -313,18 +356,21 @@ impl Reader<'_> {
                     (examine(&bytes, &place, self.limits), digest, Some(stamp))
                 }
                 Err(Refusal::Gone) => return None,
-                Err(Refusal::Bad(finding, stamp)) => (
-                    Examination::unread(name(), vec![*finding]),
-                    Digest::of(b""),
-                    stamp,
-                ),
+                Err(Refusal::Bad(finding, stamp)) => {
+                    is_refused = finding.code == rule::LINK_REFUSED.code;
+                    let examination = Examination::unread(name(), vec![*finding]);
+                    (examination, Digest::of(b""), stamp)
+                }
             }
         };
         let stamp = stamp.or_else(|| stat(&file));
         let location = Location::File { file, directory };
         let found = Found {
+            stamp,
+            is_settled: stamp.is_none_or(|stamp| stamp.is_settled(self.now)),
             is_link,
-            ..self.found(examination, location, digest, stamp, findings)
+            is_refused,
+            ..self.found(examination, location, digest, surroundings, findings)
         };
         let Some(known) = known else {
             return Some(found);
@@ -333,6 +379,7 @@ impl Reader<'_> {
         Some(if is_kept {
             Found {
                 is_stale: true,
+                is_refused: found.is_refused,
                 ..known.in_state(stamp, self.now)
             }
         } else if known.says_the_same(&found) {
@@ -347,7 +394,7 @@ impl Reader<'_> {
         examination: Examination,
         location: Location,
         digest: Digest,
-        stamp: Option<Stamp>,
+        surroundings: Surroundings,
         walked: Vec<Finding>,
     ) -> Found {
         let path = match &location {
@@ -378,16 +425,18 @@ impl Reader<'_> {
             precedence: self.precedence,
             digest,
             identity,
+            surroundings,
         };
         Found {
             skill: Arc::new(skill),
             loads: loads && !diagnostics.iter().any(fatal),
             diagnostics,
             walked,
-            is_settled: stamp.is_none_or(|stamp| stamp.is_settled(self.now)),
-            stamp,
+            stamp: None,
+            is_settled: true,
             is_stale: false,
             is_link: false,
+            is_refused: false,
         }
     }
 }

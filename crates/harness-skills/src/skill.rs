@@ -8,6 +8,7 @@ use harness_frontmatter::{Entry, Mapping};
 
 use crate::layer::Layer;
 use crate::name::{Identity, shown, slug};
+use crate::surroundings::Surroundings;
 
 /// A skill that can be loaded: what its file says of itself, and where it is.
 ///
@@ -32,6 +33,7 @@ pub struct Skill {
     /// What tells this content from another one.
     pub digest: Digest,
     pub(crate) identity: Identity,
+    pub(crate) surroundings: Surroundings,
 }
 
 /// What a `SKILL.md` says of itself.
@@ -135,6 +137,7 @@ impl Skill {
             digest: Digest::of(body.as_bytes()),
             location: Location::Text(body),
             identity: Identity::of(name),
+            surroundings: Surroundings::default(),
         }
     }
 

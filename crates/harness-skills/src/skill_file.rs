@@ -2,10 +2,11 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use rustix::fs::OFlags;
+use rustix::fs::{Mode, OFlags, openat};
 
 use crate::finding::Finding;
 use crate::limits::Limits;
@@ -31,9 +32,24 @@ pub(crate) enum Refusal {
 
 impl SkillFile {
     /// Reads a regular file of bounded size; no other kind is opened for longer than it takes to see
-    /// what it is, and none is waited for.
-    pub(crate) fn read(path: &Path, limits: &Limits) -> Result<Self, Refusal> {
-        let file = open(path).map_err(|error| refused(&error))?;
+    /// what it is, and none is waited for. With a `boundary`, it has to be in that folder, wherever links
+    /// lead.
+    pub(crate) fn read(
+        path: &Path,
+        boundary: Option<&Path>,
+        limits: &Limits,
+    ) -> Result<Self, Refusal> {
+        let file = match boundary {
+            None => open(path),
+            Some(boundary) => {
+                let real = path.canonicalize().map_err(|error| refused(&error))?;
+                if !real.starts_with(boundary) {
+                    return Err(Refusal::Bad(outside(&real, boundary).into(), None));
+                }
+                open_within(&real, boundary)
+            }
+        };
+        let file = file.map_err(|error| refused(&error))?;
         let metadata = file.metadata().map_err(|error| refused(&error))?;
         let stamp = Stamp::of(&metadata);
         if !metadata.is_file() {
@@ -59,13 +75,35 @@ impl SkillFile {
     }
 }
 
-/// Opens a file for reading, and does not wait: a pipe without a writer would hold everything up.
-pub(crate) fn open(path: &Path) -> io::Result<File> {
-    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits();
+/// What is opened does not wait: a pipe without a writer would hold everything up.
+const NO_WAIT: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY);
+
+fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)
-        .custom_flags(flags.cast_signed())
+        .custom_flags(NO_WAIT.bits().cast_signed())
         .open(path)
+}
+
+/// Opens a file below a folder for reading, by paths without links: what has become one since then is an error,
+/// so that what is opened is what was looked at.
+pub(crate) fn open_within(real: &Path, folder: &Path) -> io::Result<File> {
+    const SAFE: OFlags = NO_WAIT.union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
+    let below = real.strip_prefix(folder).map_err(io::Error::other)?;
+    let Some(name) = below.file_name() else {
+        return Err(io::ErrorKind::IsADirectory.into());
+    };
+    let mut at: OwnedFd = File::open(folder)?.into();
+    for part in below.parent().unwrap_or(Path::new("")) {
+        at = openat(&at, part, SAFE.union(OFlags::DIRECTORY), Mode::empty())?;
+    }
+    Ok(openat(&at, name, SAFE, Mode::empty())?.into())
+}
+
+fn outside(real: &Path, boundary: &Path) -> Finding {
+    let (real, boundary) = (real.display(), boundary.display());
+    let message = format!("it leads to {real}, out of {boundary}: it is not read");
+    Finding::new(&rule::LINK_REFUSED, message).fatal()
 }
 
 fn refused(error: &io::Error) -> Refusal {

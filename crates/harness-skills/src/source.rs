@@ -20,6 +20,11 @@ pub trait SkillSource: fmt::Debug + Send + Sync + 'static {
     /// nothing was fetched yet.
     fn cached(&self) -> Result<Option<Checkout>, SourceError>;
 
+    /// Whether an update can bring what is not here yet. Default: yes.
+    fn fetches(&self) -> bool {
+        true
+    }
+
     /// Fetches what is newest. Blocks the thread, at most for the source's timeout; cannot be
     /// cancelled otherwise. After an error, what was here before is here still.
     fn update(&self) -> Result<Update, SourceError>;
@@ -32,17 +37,28 @@ pub struct Checkout {
     /// The folder that has the skills, absolute if its source was. Not to be written to: others may
     /// read the same one.
     pub folder: PathBuf,
+    /// All that was fetched: `folder` or one around it. Links may lead to what is in it, and nowhere else.
+    pub root: PathBuf,
     /// The revision, for sources that have such: the full hexadecimal name of a git commit.
     pub revision: Option<String>,
 }
 
 impl Checkout {
-    /// Of a folder and its revision.
+    /// Of a folder and its revision. It is all that was fetched.
     pub fn new(folder: impl Into<PathBuf>, revision: Option<String>) -> Self {
+        let folder = folder.into();
         Self {
-            folder: folder.into(),
+            root: folder.clone(),
+            folder,
             revision,
         }
+    }
+
+    /// A part of what was fetched, which is `root`.
+    #[must_use]
+    pub fn within(mut self, root: impl Into<PathBuf>) -> Self {
+        self.root = root.into();
+        self
     }
 }
 

@@ -37,9 +37,10 @@ impl Stamp {
         }
     }
 
-    /// Whether it was old enough at `now` for every later change to show.
+    /// Whether it was old enough at `now` for every later change to show. The time of modification is
+    /// whatever somebody sets it to; that of the change is the system's.
     pub(crate) fn is_settled(&self, now: SystemTime) -> bool {
-        let (seconds, nanoseconds) = self.changed.max(self.modified);
+        let (seconds, nanoseconds) = self.changed;
         let Ok(seconds) = u64::try_from(seconds) else {
             return true;
         };

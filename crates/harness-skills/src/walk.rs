@@ -7,20 +7,23 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirEntryExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use harness_frontmatter::{Diagnostic, Severity};
 
+use crate::confinement::Confinement;
 use crate::examination::SKILL_FILE;
 use crate::finding::Finding;
 use crate::layer::Layer;
 use crate::limits::Limits;
-use crate::root::Links;
-use crate::rule::{self, Rule};
+use crate::notes::Notes;
+use crate::root::{Links, Place, Root};
+use crate::rule;
 use crate::stamp::{FileId, Stamp};
 
-/// How many times more entries of one folder are read than may be looked at, so that those that are looked
-/// at are the first by name. In a larger folder the choice is the file system's.
+/// How many times more entries are read than may be looked at, so that those of a large folder that are looked
+/// at are the first by name. In a still larger one the choice is the file system's.
 const OVERREAD: usize = 4;
 
 /// Folders that tools fill, by a file in them: caches and virtual environments.
@@ -41,7 +44,9 @@ pub(crate) struct Walk {
     /// The files that should be skills, by the bytes of their paths.
     pub(crate) candidates: Vec<Candidate>,
     /// What is to be told, of files that are no candidates.
-    pub(crate) notes: Vec<Diagnostic>,
+    pub(crate) notes: Notes,
+    /// What none of the files may be out of.
+    pub(crate) boundary: Option<Arc<Path>>,
     /// What was looked at beside the candidates, in the state that it was in.
     pub(crate) watched: Vec<(PathBuf, Option<Stamp>)>,
     /// Whether all of that was old enough for a change to show.
@@ -58,16 +63,18 @@ pub(crate) struct Candidate {
     pub(crate) is_refused: bool,
     /// Whether the file is a link to another one.
     pub(crate) is_link: bool,
+    /// Whether its folder is the root.
+    pub(crate) is_at_root: bool,
 }
 
-/// Looks for skills in, or at, `root`.
-pub(crate) fn walk(root: &Path, layer: &Layer, links: Links, limits: &Limits) -> Walk {
+/// Looks for skills in, or at, a path of `root`. `checkout` is all that was fetched with it.
+pub(crate) fn walk(path: &Path, root: &Root, checkout: Option<&Path>, limits: &Limits) -> Walk {
     let mut walker = Walker {
+        path,
         root,
-        layer,
-        links,
+        checkout,
         limits,
-        real_root: None,
+        confinement: None,
         now: SystemTime::now(),
         result: Walk {
             is_settled: true,
@@ -78,6 +85,8 @@ pub(crate) fn walk(root: &Path, layer: &Layer, links: Links, limits: &Limits) ->
         linked: VecDeque::new(),
         looked_into: 0,
         entries: limits.entries,
+        reads: limits.entries.saturating_mul(OVERREAD),
+        has_root_skill: false,
         reached: BTreeSet::new(),
     };
     walker.start();
@@ -85,12 +94,12 @@ pub(crate) fn walk(root: &Path, layer: &Layer, links: Links, limits: &Limits) ->
 }
 
 struct Walker<'w> {
-    root: &'w Path,
-    layer: &'w Layer,
-    links: Links,
+    path: &'w Path,
+    root: &'w Root,
+    checkout: Option<&'w Path>,
     limits: &'w Limits,
-    /// Where the root really is, once that is asked for.
-    real_root: Option<PathBuf>,
+    /// `None` where links may lead anywhere.
+    confinement: Option<Confinement>,
     now: SystemTime,
     result: Walk,
     /// The folders that were found.
@@ -102,6 +111,10 @@ struct Walker<'w> {
     looked_into: usize,
     /// How many more entries may be looked at.
     entries: usize,
+    /// How many more may be read.
+    reads: usize,
+    /// Whether there is a skill in the root, which does not end the search.
+    has_root_skill: bool,
     /// The bounds that were reached.
     reached: BTreeSet<String>,
 }
@@ -120,44 +133,88 @@ struct Listed {
 
 impl Walker<'_> {
     fn start(&mut self) {
-        match std::fs::metadata(self.root) {
+        let path = self.path;
+        match std::fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => {
+                if !self.is_where_it_should_be(&metadata) {
+                    return;
+                }
+                self.confine(path);
                 let id = Stamp::of(&metadata).id;
                 self.seen.insert(id);
                 self.folders.push_back(Folder {
-                    path: self.root.to_owned(),
+                    path: path.to_owned(),
                     depth: 0,
                     id,
                 });
                 self.go();
             }
             // A path to the file itself.
-            Ok(metadata) if metadata.is_file() && self.root.file_name().is_some_and(is_skill) => {
-                let directory = self.root.parent().unwrap_or(self.root).to_owned();
-                let file = self.root.to_owned();
-                let candidate = Candidate {
-                    file,
+            Ok(metadata) if metadata.is_file() && path.file_name().is_some_and(is_skill) => {
+                let directory = path.parent().unwrap_or(path).to_owned();
+                self.confine(&directory);
+                let mut candidate = Candidate {
+                    file: path.to_owned(),
                     directory,
                     findings: Vec::new(),
                     is_refused: false,
                     is_link: false,
+                    is_at_root: false,
                 };
+                let refuses = self.root.links == Links::Inside || self.root.held.is_some();
+                if refuses && path.is_symlink() {
+                    self.check_link(&mut candidate);
+                }
                 self.result.candidates.push(candidate);
             }
             found => {
                 let is_missing = found.as_ref().is_err_and(is_missing);
                 // That a usual place is not there is nothing to tell.
-                if !is_missing || *self.layer == Layer::Explicit {
+                if !is_missing || self.root.layer == Layer::Explicit {
                     let what = match &found {
                         Ok(_) => "it is no folder of skills".to_owned(),
                         Err(_) if is_missing => "nothing is there".to_owned(),
                         Err(error) => error.to_string(),
                     };
-                    let path = self.root.to_owned();
-                    self.note(&rule::ROOT_NOT_DIR, what, &path);
+                    self.result.notes.add(&rule::ROOT_NOT_DIR, what, path);
                 }
-                self.watch(self.root.to_owned(), found.ok().as_ref());
+                self.watch(path.to_owned(), found.ok().as_ref());
             }
+        }
+    }
+
+    /// Whether the root itself is no link out of what it belongs to, as the one of a project may be.
+    fn is_where_it_should_be(&mut self, metadata: &Metadata) -> bool {
+        let held = self.root.held.is_some();
+        let Some(whole) = self.checkout.or(self.root.project.as_deref()) else {
+            return true;
+        };
+        if !held && self.root.links != Links::Inside {
+            return true;
+        }
+        let Some(finding) = Confinement::new(whole, true, held).check(self.path) else {
+            return true;
+        };
+        // No skill is lost by it that was there.
+        let finding = Finding {
+            lenient: rule::LINK_REFUSED.lenient,
+            ..finding
+        };
+        self.result.notes.tell(&finding, self.path);
+        self.watch(self.path.to_owned(), Some(metadata));
+        false
+    }
+
+    /// Sets how far links may lead: not out of all that was fetched, or not out of `folder`.
+    fn confine(&mut self, folder: &Path) {
+        let is_inside = self.root.links == Links::Inside;
+        let refuses = is_inside || self.root.held.is_some();
+        // Where people keep their own skills is their affair.
+        if refuses || self.root.layer == Layer::Project {
+            let whole = self.checkout.filter(|_| refuses).unwrap_or(folder);
+            let confinement = Confinement::new(whole, refuses, !is_inside);
+            self.result.boundary = confinement.boundary().cloned();
+            self.confinement = Some(confinement);
         }
     }
 
@@ -171,6 +228,10 @@ impl Walker<'_> {
                     None => return,
                 },
             };
+            if self.entries == 0 || self.reads == 0 {
+                self.is_out_of_entries();
+                return;
+            }
             if folder.depth > 0 {
                 if self.looked_into >= self.limits.folders {
                     self.reached
@@ -190,7 +251,8 @@ impl Walker<'_> {
                 // What is gone by now was never there.
                 if !is_missing(&error) {
                     let message = format!("the folder cannot be read: {error}");
-                    self.note(&rule::UNREADABLE_FOLDER, message, &folder.path);
+                    let notes = &mut self.result.notes;
+                    notes.add(&rule::UNREADABLE_FOLDER, message, &folder.path);
                 }
                 let found = std::fs::metadata(&folder.path);
                 self.watch(folder.path.clone(), found.ok().as_ref());
@@ -198,7 +260,7 @@ impl Walker<'_> {
             }
         };
         let is_skill = self.find_skill(folder, &listed);
-        let is_leaf = is_skill && (folder.depth > 0 || *self.layer == Layer::Explicit);
+        let is_leaf = is_skill && (folder.depth > 0 || self.root.layer == Layer::Explicit);
         if is_leaf {
             return;
         }
@@ -207,12 +269,7 @@ impl Walker<'_> {
         self.watch(folder.path.clone(), found.ok().as_ref());
         if folder.depth == 0 {
             self.look_for_flat_files(folder, &listed);
-            if is_skill {
-                let message = format!(
-                    "{SKILL_FILE} stands in a folder of skills itself; each skill should have its own"
-                );
-                self.note(&rule::ROOT_SKILL, message, &folder.path.join(SKILL_FILE));
-            }
+            self.has_root_skill = is_skill;
         } else if listed
             .iter()
             .any(|entry| MARKS_OF_TOOLS.iter().any(|mark| entry.name == *mark))
@@ -227,11 +284,12 @@ impl Walker<'_> {
     /// The entries of a folder, sorted by the bytes of their names.
     fn list(&mut self, folder: &Path) -> io::Result<Vec<Listed>> {
         let mut listed: Vec<Listed> = Vec::new();
-        let most = self.limits.entries.saturating_mul(OVERREAD);
         for entry in std::fs::read_dir(folder)? {
-            if listed.len() >= most {
+            if self.reads == 0 {
+                self.is_out_of_entries();
                 break;
             }
+            self.reads -= 1;
             let entry: DirEntry = entry?;
             // What is gone in the meantime was never there.
             let Ok(kind) = entry.file_type() else {
@@ -245,12 +303,16 @@ impl Walker<'_> {
         }
         listed.sort_by(|one, other| one.name.as_bytes().cmp(other.name.as_bytes()));
         if listed.len() > self.entries {
-            self.reached
-                .insert(format!("{} entries", self.limits.entries));
+            self.is_out_of_entries();
             listed.truncate(self.entries);
         }
         self.entries -= listed.len();
         Ok(listed)
+    }
+
+    fn is_out_of_entries(&mut self) {
+        let most = format!("{} entries", self.limits.entries);
+        self.reached.insert(most);
     }
 
     /// Takes the skill of a folder, if it has one.
@@ -281,43 +343,49 @@ impl Walker<'_> {
             let found = std::fs::metadata(&folder.path);
             self.watch(folder.path.clone(), found.ok().as_ref());
         }
-        let mut is_refused = false;
-        if chosen.kind.is_symlink() {
-            match std::fs::metadata(&file) {
+        let mut candidate = Candidate {
+            file,
+            directory: folder.path.clone(),
+            findings,
+            is_refused: false,
+            is_link: chosen.kind.is_symlink(),
+            is_at_root: folder.depth == 0,
+        };
+        if candidate.is_link {
+            match std::fs::metadata(&candidate.file) {
                 Err(error) => {
                     let message = format!("the link leads nowhere: {error}");
                     let note = Diagnostic::new(rule::BROKEN_LINK.code, Severity::Warning, message);
-                    self.result.notes.push(note.in_file(&file));
-                    self.watch(file, None);
+                    self.result.notes.push(note.in_file(&candidate.file));
+                    self.watch(candidate.file, None);
                     // The link may also go.
                     let found = std::fs::metadata(&folder.path);
                     self.watch(folder.path.clone(), found.ok().as_ref());
                     return true;
                 }
-                Ok(metadata) if metadata.is_dir() => return false,
-                Ok(metadata) if !metadata.is_file() => {
-                    is_refused = true;
-                    findings.push(special());
+                Ok(metadata) if metadata.is_dir() => {
+                    // A file may take its place.
+                    self.watch(candidate.file, Some(&metadata));
+                    return false;
                 }
-                Ok(_) => {
-                    if let Some(finding) = self.leads_outside(&file) {
-                        is_refused = finding.code == rule::LINK_REFUSED.code;
-                        findings.push(if is_refused { finding.fatal() } else { finding });
-                    }
-                }
+                Ok(metadata) if !metadata.is_file() => candidate.refuse(special()),
+                Ok(_) => self.check_link(&mut candidate),
             }
         } else if !chosen.kind.is_file() {
-            is_refused = true;
-            findings.push(special());
+            candidate.refuse(special());
         }
-        self.result.candidates.push(Candidate {
-            file,
-            directory: folder.path.clone(),
-            findings,
-            is_refused,
-            is_link: chosen.kind.is_symlink(),
-        });
+        self.result.candidates.push(candidate);
         true
+    }
+
+    /// Adds what there is to say of a candidate that is a link.
+    fn check_link(&self, candidate: &mut Candidate) {
+        let confinement = self.confinement.as_ref();
+        let finding = confinement.and_then(|confinement| confinement.check(&candidate.file));
+        match finding {
+            Some(finding) if finding.code == rule::LINK_REFUSED.code => candidate.refuse(finding),
+            finding => candidate.findings.extend(finding),
+        }
     }
 
     fn look_for_flat_files(&mut self, folder: &Folder, listed: &[Listed]) {
@@ -351,13 +419,14 @@ impl Walker<'_> {
         let id = if is_link {
             match std::fs::metadata(&path) {
                 Ok(metadata) if metadata.is_dir() => Stamp::of(&metadata).id,
-                Ok(_) => return,
+                Ok(metadata) => {
+                    // A folder may take the place of that file, of which this folder has no trace.
+                    self.watch(path, Some(&metadata));
+                    return;
+                }
                 Err(error) => {
-                    self.note(
-                        &rule::BROKEN_LINK,
-                        format!("the link leads nowhere: {error}"),
-                        &path,
-                    );
+                    let message = format!("the link leads nowhere: {error}");
+                    self.result.notes.add(&rule::BROKEN_LINK, message, &path);
                     self.watch(path, None);
                     return;
                 }
@@ -376,11 +445,16 @@ impl Walker<'_> {
                 .insert(format!("a depth of {} folders", self.limits.depth));
             return;
         }
-        if is_link && let Some(finding) = self.leads_outside(&path) {
+        if is_link
+            && let Some(confinement) = &self.confinement
+            && let Some(mut finding) = confinement.check(&path)
+        {
             let is_refused = finding.code == rule::LINK_REFUSED.code;
-            self.result
-                .notes
-                .extend(finding.lenient().map(|note| note.in_file(&path)));
+            if is_refused {
+                // Of a folder nobody knows whether there is a skill in it.
+                finding.lenient = rule::LINK_REFUSED.lenient;
+            }
+            self.result.notes.tell(&finding, &path);
             if is_refused {
                 return;
             }
@@ -395,43 +469,10 @@ impl Walker<'_> {
         }
     }
 
-    /// Whether a link leads out of the root, and what is to be said of it.
-    fn leads_outside(&mut self, link: &Path) -> Option<Finding> {
-        let is_confined = self.links == Links::Inside;
-        // Where people keep their own skills is their affair.
-        if !is_confined && *self.layer != Layer::Project {
-            return None;
-        }
-        let target = link.canonicalize().ok()?;
-        let root = self.root;
-        let real_root = self
-            .real_root
-            .get_or_insert_with(|| root.canonicalize().unwrap_or_else(|_| root.to_owned()));
-        if target.starts_with(real_root) {
-            return None;
-        }
-        let target = target.display();
-        Some(if is_confined {
-            let message =
-                format!("the link leads to {target}, out of its root: it is not followed");
-            Finding::new(&rule::LINK_REFUSED, message)
-        } else {
-            let message = format!("the link leads to {target}, out of its root");
-            Finding::new(&rule::LINK_OUTSIDE, message)
-        })
-    }
-
     fn watch(&mut self, path: PathBuf, found: Option<&Metadata>) {
         let stamp = found.map(Stamp::of);
         self.result.is_settled &= stamp.is_none_or(|stamp| stamp.is_settled(self.now));
         self.result.watched.push((path, stamp));
-    }
-
-    fn note(&mut self, rule: &Rule, message: impl Into<String>, path: &Path) {
-        let note = Finding::new(rule, message).lenient();
-        self.result
-            .notes
-            .extend(note.map(|note| note.in_file(path)));
     }
 
     fn finish(mut self) -> Walk {
@@ -441,12 +482,34 @@ impl Walker<'_> {
                 "not all of it was looked at: the most is {}",
                 reached.join(", and ")
             );
-            let root = self.root.to_owned();
-            self.note(&rule::SCAN_TRUNCATED, message, &root);
+            let notes = &mut self.result.notes;
+            notes.add(&rule::SCAN_TRUNCATED, message, self.path);
         }
+        self.tell_of_root_skill();
         let bytes = |candidate: &Candidate| candidate.file.as_os_str().as_bytes().to_owned();
         self.result.candidates.sort_by_cached_key(bytes);
         self.result
+    }
+
+    fn tell_of_root_skill(&mut self) {
+        // A repository may be one skill, and nothing else.
+        let is_alone = self.result.candidates.len() == 1;
+        let is_fetched = matches!(self.root.place, Place::Source(_));
+        if self.has_root_skill && !(is_alone && is_fetched) {
+            let message = format!(
+                "{SKILL_FILE} stands in a folder of skills itself; each skill should have its own"
+            );
+            let file = self.path.join(SKILL_FILE);
+            self.result.notes.add(&rule::ROOT_SKILL, message, &file);
+        }
+    }
+}
+
+impl Candidate {
+    /// It is listed for what is wrong with it, and not read.
+    fn refuse(&mut self, finding: Finding) {
+        self.is_refused = true;
+        self.findings.push(finding.fatal());
     }
 }
 
@@ -463,4 +526,36 @@ fn is_missing(error: &io::Error) -> bool {
         error.kind(),
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Neither is a folder read for which nothing is left, nor more of all than a multiple of the bound.
+    #[test]
+    fn the_bound_of_entries_is_one_of_work() {
+        let tree = tempfile::tempdir().unwrap();
+        for folder in ["a", "b"] {
+            for number in 0..30 {
+                std::fs::create_dir_all(tree.path().join(format!("{folder}/{number:02}"))).unwrap();
+            }
+        }
+        let looked_into = |entries: usize| {
+            let mut limits = Limits::default();
+            limits.entries = entries;
+            let root = Root::new(Layer::User, tree.path());
+            let walk = walk(tree.path(), &root, None, &limits);
+            let told = walk.notes.finish(None);
+            assert_eq!(told.len(), usize::from(entries < 63), "{told:?}");
+            let folders = walk.watched.into_iter();
+            let folders =
+                folders.map(|(path, _)| path.strip_prefix(tree.path()).unwrap().to_owned());
+            folders.collect::<Vec<_>>()
+        };
+        assert_eq!(looked_into(10), [Path::new(""), Path::new("a")]);
+        assert_eq!(looked_into(1), [Path::new("")]);
+        assert_eq!(looked_into(62).len(), 3);
+        assert_eq!(looked_into(63).len(), 63);
+    }
 }

@@ -186,7 +186,8 @@ fn doctor_reports_roots_winners_and_what_is_held_back() {
     );
     assert!(rest[0].starts_with(&invalid), "{skills}");
     assert!(
-        rest[1].starts_with("  note           W-SOURCE: "),
+        rest[1].starts_with("  note           W-SOURCE: ")
+            && rest[1].ends_with("; `harness skills update` fetches it"),
         "{skills}"
     );
     assert_eq!(rest.len(), 2, "{skills}");

@@ -1,6 +1,7 @@
 //! Rows H: a skill in use, and the files beside it.
 
 use std::fs;
+use std::path::Path;
 
 use harness_skills::{
     ActivationError, Layer, Limits, LookupError, Resource, ResourceError, Skills, read_resource,
@@ -321,4 +322,50 @@ fn more_files_than_are_listed() {
     assert_eq!(activation.resources.files.len(), 3);
     assert!(activation.resources.more);
     assert!(activation.text().contains("there are more"));
+}
+
+/// `SKILL.md` in a folder of skills: what belongs to the others is not its own.
+#[test]
+fn the_files_beside_a_skill_of_a_root_are_not_its_own() {
+    let tree = Tree::new();
+    tree.named("skills", "whole");
+    tree.write("skills/notes.md", "Own.");
+    tree.write("skills/docs/a.md", "Own, too.");
+    tree.skill("skills/a");
+    tree.write("skills/a/references/secret.md", "Secret.");
+    tree.write("skills/g/b/skill.md", text("b", "Body."));
+    tree.link("a/SKILL.md", "skills/link.md");
+    let skills = tree.skills();
+    let catalogue = skills.catalogue();
+    let whole = catalogue.activate("whole", skills.limits()).unwrap();
+    let files: Vec<&str> = whole
+        .resources
+        .files
+        .iter()
+        .map(|file| file.to_str().unwrap())
+        .collect();
+    assert_eq!(files, ["docs/a.md", "link.md", "notes.md"]);
+    let read = |path: &str| read_resource(&whole.skill, path, skills.limits());
+    assert_eq!(read("docs/a.md").unwrap().text, "Own, too.");
+    for path in [
+        "a/SKILL.md",
+        "a/references/secret.md",
+        "a/references/missing.md",
+        "g/b/skill.md",
+        "link.md",
+    ] {
+        let error = read(path).unwrap_err();
+        assert!(matches!(error, ResourceError::Refused { .. }), "{error}");
+        assert!(
+            error.to_string().contains("it belongs to another skill"),
+            "{error}"
+        );
+    }
+
+    // Any other skill may have some to show.
+    tree.write("skills/a/examples/b/SKILL.md", text("b", "Sample."));
+    let a = catalogue.activate("a", skills.limits()).unwrap();
+    let sample = Path::new("examples/b/SKILL.md");
+    assert!(a.resources.files.iter().any(|file| file == sample));
+    assert!(read_resource(&a.skill, "examples/b/SKILL.md", skills.limits()).is_ok());
 }

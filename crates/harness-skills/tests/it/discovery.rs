@@ -7,8 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use harness_skills::{
-    BuiltIn, DefaultRoots, DiscoverOptions, FormatOptions, Layer, Limits, Root, Skills,
-    format_skills,
+    BuiltIn, DefaultRoots, DiscoverOptions, FormatOptions, Layer, Limits, LookupError, Policy,
+    Root, Skills, format_skills,
 };
 
 use crate::tree::{Tree, agrees, codes, discover, finding, settled, text};
@@ -450,4 +450,94 @@ fn skills_that_are_part_of_the_program() {
     assert_eq!(crate::tree::instructions(&skills, "a"), "Of the program.");
     assert_eq!(crate::tree::instructions(&skills, "b"), "Body of b.");
     assert_eq!(skills.refresh().files_read, 0);
+}
+
+#[test]
+fn notes_of_one_kind_are_bounded() {
+    let tree = Tree::new();
+    for number in 0..623 {
+        tree.link("nowhere", format!("skills/l{number:03}"));
+    }
+    tree.link("nowhere", "skills/a/SKILL.md");
+    tree.write("skills/flat.md", "# Flat");
+    let file = tree.skill("skills/first");
+    for number in 0..25 {
+        let folder = tree.folder(format!("skills/z{number}"));
+        fs::hard_link(&file, folder.join("SKILL.md")).unwrap();
+    }
+    let skills = tree.skills();
+    let catalogue = skills.catalogue();
+    let of = |id: &str| {
+        let notes = catalogue.notes().iter();
+        notes.filter(|note| note.id() == id).collect::<Vec<_>>()
+    };
+    let broken = of("I-BROKEN-LINK");
+    assert_eq!(broken.len(), 21);
+    assert_eq!(broken[0].path, Some(tree.path("skills/l000")));
+    assert_eq!(broken[20].message, "… and 603 more");
+    assert_eq!(broken[20].path, Some(tree.path("skills")));
+    assert_eq!(of("W-BROKEN-LINK").len(), 1);
+    assert_eq!(of("I-FLAT-FILE").len(), 1);
+    let same = of("I-SAME-FILE");
+    assert_eq!(same.last().unwrap().message, "… and 5 more");
+}
+
+#[test]
+fn a_relative_root_has_absolute_paths() {
+    let tree = Tree::new();
+    let file = tree.skill("skills/a");
+    let here = std::env::current_dir().unwrap();
+    let up = here.components().skip(1).map(|_| "..");
+    let up: PathBuf = up.collect();
+    for path in [tree.path("skills"), file] {
+        let relative = up.join(path.strip_prefix("/").unwrap());
+        let skills = discover(&[Root::new(Layer::Explicit, relative)]);
+        let catalogue = skills.catalogue();
+        let skill = catalogue.find("a").unwrap();
+        assert!(skill.file().unwrap().is_absolute());
+        assert!(skill.directory().unwrap().is_absolute());
+        assert!(catalogue.roots()[0].path.as_ref().unwrap().is_absolute());
+    }
+    // One that is not there has a folder all the same.
+    let skills = discover(&[Root::new(Layer::Explicit, "SKILL.md")]);
+    let note = skills.catalogue().notes()[0].clone();
+    assert_eq!(note.path, Some(here.join("SKILL.md")));
+}
+
+#[test]
+fn what_only_the_user_can_load_is_not_for_a_model() {
+    let tree = Tree::new();
+    let text = "---\nname: release\ndescription: A.\ndisable-model-invocation: true\n---\nBody.\n";
+    tree.write("skills/release/SKILL.md", text);
+    tree.skill("skills/releases");
+    tree.write(
+        "other/releases/SKILL.md",
+        text.replace("release", "releases"),
+    );
+    let roots = [
+        tree.root(Layer::User, "skills"),
+        tree.root(Layer::Repository, "other"),
+    ];
+    let options = DiscoverOptions::default().policy(Policy::KeepAll);
+    let skills = Skills::discover_with(&roots, options);
+    let catalogue = skills.catalogue();
+    let near = |error: LookupError| match error {
+        LookupError::Unknown { near, .. } => near,
+        other => panic!("{other}"),
+    };
+    let names = near(catalogue.find("relese").unwrap_err());
+    assert_eq!(names[0], "release");
+    let names = near(catalogue.find_for_model("relese").unwrap_err());
+    assert_eq!(names, ["releases"]);
+    let path = tree.path("skills/release").display().to_string();
+    for name in ["release", "release@user", "releases@repository", &path] {
+        assert!(catalogue.find(name).is_ok(), "{name}");
+        let error = catalogue.find_for_model(name).unwrap_err();
+        assert!(matches!(error, LookupError::Held { .. }), "{error}");
+        assert!(error.to_string().contains("only the user can load it"));
+    }
+    // Of two, one is told to a model, and is no riddle to it.
+    assert!(catalogue.find("releases").is_err());
+    let found = catalogue.find_for_model("releases").unwrap();
+    assert_eq!(found.directory(), Some(&*tree.path("skills/releases")));
 }

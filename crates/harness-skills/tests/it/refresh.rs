@@ -3,6 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
 
 use harness_skills::{Layer, RefreshOptions, Skills, Status};
 
@@ -278,4 +279,36 @@ fn read_until(skills: &Skills, is_done: &AtomicBool) {
         let is_whole = names == ["even-a", "even-b"] || names == ["odd-a", "odd-b"];
         assert!(is_whole, "{names:?}");
     }
+}
+
+/// Nothing in the folder of the link changes by that.
+#[test]
+fn a_file_behind_a_link_becomes_a_folder() {
+    let tree = Tree::new();
+    let target = tree.write("elsewhere/a", "A file.");
+    tree.link("../elsewhere/a", "skills/a");
+    let inner = tree.folder("elsewhere/b");
+    tree.link(&inner, "skills/b/SKILL.md");
+    let skills = tree.skills();
+    settled(&skills);
+    fs::remove_file(&target).unwrap();
+    tree.skill("elsewhere/a");
+    assert_eq!(skills.refresh().added, ["a"]);
+    fs::remove_dir(&inner).unwrap();
+    fs::write(&inner, text("b", "Body.")).unwrap();
+    assert_eq!(skills.refresh().added, ["b"]);
+    agrees(&skills);
+}
+
+/// The time of its content is whatever somebody sets it to.
+#[test]
+fn a_file_of_the_future_is_read_once() {
+    let tree = Tree::new();
+    let path = tree.skill("skills/a");
+    let file = fs::File::open(&path).unwrap();
+    let future = SystemTime::now() + Duration::from_secs(1_000_000);
+    file.set_modified(future).unwrap();
+    let skills = tree.skills();
+    settled(&skills);
+    assert_eq!(skills.refresh().files_read, 0);
 }

@@ -1,12 +1,13 @@
 //! Rows J: what is made to do harm.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::thread;
 
 use harness_skills::{
-    Digest, Examination, FilePlace, Identity, Layer, Limits, MAX_NAME, Skill, examine, examine_file,
+    Activation, DefaultRoots, Digest, Examination, FilePlace, Identity, Layer, Limits, MAX_NAME,
+    ResourceError, Root, Skill, examine, examine_file, read_resource,
 };
 
 use crate::tree::{Tree, agrees, codes, finding, text};
@@ -352,4 +353,109 @@ fn another_content_has_another_digest() {
     }
     bytes.push(0);
     assert_ne!(Digest::of(&bytes), digest);
+}
+
+/// Nobody trusts a project that has just been cloned: its links lead to nothing but itself.
+#[test]
+fn links_of_a_held_root_stay_in_it() {
+    let tree = Tree::new();
+    tree.folder("repo/.git");
+    tree.skill("outside/secret");
+    tree.skill("repo/.agents/skills/good");
+    tree.link("/", "repo/.agents/skills/all");
+    tree.link("../../../outside", "repo/.agents/skills/out");
+    tree.link("good", "repo/.agents/skills/again");
+    let file = "../../../../outside/secret/SKILL.md";
+    tree.link(file, "repo/.agents/skills/file/SKILL.md");
+    tree.link("../../outside", "repo/.harness/skills");
+    let mut roots = DefaultRoots::default();
+    roots.working_dir = Some(tree.path("repo"));
+    let skills = crate::tree::discover(&roots.roots(|_| false));
+    assert_eq!(
+        tree.listing(&skills),
+        [
+            "file invalid repo/.agents/skills/file",
+            "good held repo/.agents/skills/good"
+        ]
+    );
+    let catalogue = skills.catalogue();
+    assert_eq!(codes(catalogue.notes()), ["W-LINK-REFUSED"]);
+    let refused: Vec<String> = catalogue
+        .notes()
+        .iter()
+        .map(|note| tree.relative(note.path.as_ref().unwrap()))
+        .collect();
+    assert_eq!(
+        refused,
+        [
+            "repo/.harness/skills",
+            "repo/.agents/skills/all",
+            "repo/.agents/skills/out"
+        ]
+    );
+    for note in catalogue.notes() {
+        assert!(note.message.contains("until that is trusted"), "{note}");
+    }
+    let entry = tree.entry(&skills, "repo/.agents/skills/file");
+    let told = finding(&entry.diagnostics, "LINK-REFUSED");
+    assert!(told.message.contains("until that is trusted"), "{told}");
+
+    // One that is a file.
+    let path = tree.path("repo/.agents/skills/file/SKILL.md");
+    let root = Root::new(Layer::Explicit, path).held("not trusted");
+    let skills = crate::tree::discover(&[root]);
+    let entry = tree.entry(&skills, "repo/.agents/skills/file");
+    assert_eq!(codes(&entry.diagnostics), ["E-LINK-REFUSED"]);
+
+    // And then they do.
+    fs::remove_file(tree.path("repo/.agents/skills/all")).unwrap();
+    let skills = crate::tree::discover(&roots.roots(|_| true));
+    assert_eq!(
+        tree.active(&skills),
+        ["repo/.agents/skills/good", "repo/.harness/skills/secret"]
+    );
+}
+
+/// Between the listing and the use, the tree is whatever its writer makes of it.
+#[test]
+fn a_confined_skill_does_not_become_a_link_to_the_outside() {
+    let tree = Tree::new();
+    tree.skill("outside/a");
+    tree.write("outside/a/secret.md", "Secret.");
+    let root = tree.root(Layer::Repository, "skills").confined();
+    let limits = Limits::default();
+    for swap in ["SKILL.md", "folder"] {
+        tree.skill("skills/a");
+        tree.write("skills/a/note.md", "Note.");
+        let skills = crate::tree::discover(&[root.clone()]);
+        let catalogue = skills.catalogue();
+        let skill = catalogue.find("a").unwrap();
+        assert!(read_resource(skill, "note.md", &limits).is_ok());
+        if swap == "SKILL.md" {
+            fs::remove_file(tree.path("skills/a/SKILL.md")).unwrap();
+            tree.link("../../outside/a/SKILL.md", "skills/a/SKILL.md");
+        } else {
+            fs::remove_dir_all(tree.path("skills/a")).unwrap();
+            tree.link("../outside/a", "skills/a");
+            for path in ["secret.md", "missing.md"] {
+                let error = read_resource(skill, path, &limits).unwrap_err();
+                assert!(matches!(error, ResourceError::Refused { .. }), "{error}");
+                assert!(!error.to_string().contains("these are there"), "{error}");
+            }
+        }
+        let error = Activation::of(skill, &limits).unwrap_err();
+        assert!(error.to_string().contains("it is not read"), "{error}");
+        fs::remove_file(tree.path("skills/a"))
+            .or_else(|_| fs::remove_dir_all(tree.path("skills/a")))
+            .unwrap();
+    }
+    // Links that stay inside are followed, as they are when it is listed.
+    tree.skill("skills/b");
+    let skills = crate::tree::discover(&[root]);
+    fs::rename(tree.path("skills/b"), tree.path("skills/.b")).unwrap();
+    tree.link(".b", "skills/b");
+    assert_eq!(
+        crate::tree::instructions(&skills, "b"),
+        "Canary of skills/b."
+    );
 }

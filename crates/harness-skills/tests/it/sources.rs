@@ -5,10 +5,11 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
-use harness_skills::{FolderSource, GitSource, SkillSource, SourceError};
+use harness_skills::{FolderSource, GitSource, Root, SkillSource, SourceError};
 use tempfile::TempDir;
 
 use crate::git_world::{World, names, skill, updated};
+use crate::tree::{codes, discover, settled};
 
 #[test]
 fn a_plain_folder_is_what_it_is() {
@@ -359,4 +360,75 @@ fn somebody_who_tidies_up_is_waited_for() {
     let waiting = thread::spawn(move || source.update().unwrap().changed);
     lock.unlock().unwrap();
     assert!(!waiting.join().unwrap());
+}
+
+fn text(name: &str) -> String {
+    format!("---\n{name}description: Does a thing.\n---\nBody.\n")
+}
+
+#[test]
+fn links_lead_to_all_of_a_repository_and_not_out_of_it() {
+    let world = World::new();
+    fs::create_dir_all(world.path("outside/c")).unwrap();
+    fs::write(world.path("outside/c/SKILL.md"), text("name: c\n")).unwrap();
+    let link = |target: &str, link: &str| {
+        std::os::unix::fs::symlink(target, world.remote().join(link)).unwrap();
+    };
+    link("../lib/b", "skills/b");
+    link(world.path("outside/c").to_str().unwrap(), "skills/c");
+    link("../../lib/note.md", "skills/a/note.md");
+    world.commit("lib/note.md", "A note.");
+    world.commit("skills/a/SKILL.md", &text("name: a\n"));
+    world.commit("lib/b/SKILL.md", &text("name: b\n"));
+    let source = world.source();
+    let checkout = source.update().unwrap().checkout;
+    assert_eq!(checkout.folder, checkout.root.join("skills"));
+    let skills = discover(&[Root::source(Arc::new(source)).trusted()]);
+    let catalogue = skills.catalogue();
+    let names: Vec<String> = catalogue.active().map(|skill| skill.name()).collect();
+    assert_eq!(names, ["a", "b"]);
+    assert_eq!(codes(catalogue.notes()), ["W-LINK-REFUSED"]);
+    let again = settled(&skills);
+    assert!(Arc::ptr_eq(&catalogue, &again));
+}
+
+/// Nobody has called a skill after a commit.
+#[test]
+fn a_repository_may_be_one_skill() {
+    let world = World::new();
+    world.git(&["rm", "--quiet", "-r", "skills"]);
+    world.commit("SKILL.md", &text(""));
+    let source = Arc::new(world.source());
+    source.update().unwrap();
+    let root = Root::source(source.clone()).trusted();
+    let skills = discover(std::slice::from_ref(&root));
+    let entry = skills.catalogue().entries()[0].clone();
+    assert_eq!(codes(&entry.diagnostics), ["E-NAME-MISSING"]);
+
+    world.commit("SKILL.md", &text("name: deploy\n"));
+    source.update().unwrap();
+    skills.refresh();
+    let catalogue = settled(&skills);
+    let entry = &catalogue.entries()[0];
+    assert_eq!(entry.skill.name(), "deploy");
+    assert_eq!(codes(&entry.diagnostics), [""; 0]);
+    assert_eq!(codes(catalogue.notes()), [""; 0]);
+    let activation = catalogue.activate("deploy", skills.limits()).unwrap();
+    assert_eq!(codes(&activation.diagnostics), [""; 0]);
+}
+
+#[test]
+fn only_what_can_be_fetched_is_to_be_fetched() {
+    let world = World::new();
+    let git = Arc::new(world.source());
+    let folder = Arc::new(FolderSource::new(world.path("nowhere")));
+    let skills = discover(&[Root::source(git), Root::source(folder)]);
+    let catalogue = skills.catalogue();
+    let [first, second] = catalogue.notes() else {
+        panic!("{:?}", catalogue.notes())
+    };
+    assert_eq!(codes(catalogue.notes()), ["W-SOURCE"]);
+    assert_eq!(first.hint.as_deref(), Some("fetch it first"));
+    assert_eq!(second.hint, None);
+    assert!(second.message.ends_with("nothing is there"), "{second}");
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use harness_frontmatter::Diagnostic;
 use harness_skills::{
     Activation, Catalogue, Entry, Format, FormatOptions, Identity, Layer, Limits, LookupError,
-    Root, Skill, Skills, format_skills,
+    Root, Skill, Skills, Status, format_skills,
 };
 use tempfile::TempDir;
 
@@ -176,6 +176,13 @@ pub(crate) fn agrees(skills: &Skills) {
     for entry in catalogue.entries() {
         let is_listed = active.iter().any(|skill| Arc::ptr_eq(skill, &entry.skill));
         assert_eq!(is_listed, entry.status.is_active());
+        let is_usable = is_listed || matches!(entry.status, Status::Shadowed { .. });
+        if let Some(path) = entry.skill.file().and_then(Path::to_str)
+            && is_usable
+        {
+            let found = catalogue.find(path).unwrap();
+            assert!(Arc::ptr_eq(found, &entry.skill), "{path}");
+        }
     }
     commands_agree(&catalogue, &active);
     listing_agrees(&catalogue, &active);
@@ -186,7 +193,13 @@ fn can_be_used(catalogue: &Catalogue, skill: &Arc<Skill>, active: &[&Arc<Skill>]
     let others = active.iter().filter(|it| it.identity() == skill.identity());
     match catalogue.find(&name) {
         Ok(found) => assert!(Arc::ptr_eq(found, skill), "{name} is another skill"),
-        Err(LookupError::Ambiguous { .. }) => assert!(others.clone().count() > 1),
+        Err(LookupError::Ambiguous { candidates, .. }) => {
+            assert_eq!(candidates.len(), others.clone().count());
+            for candidate in candidates {
+                let (address, _) = candidate.split_once(" (").unwrap_or((&candidate, ""));
+                assert!(catalogue.find(address).is_ok(), "{address}");
+            }
+        }
         Err(error) => panic!("{name} is listed, but: {error}"),
     }
     // That may also be the whole name of another one.
