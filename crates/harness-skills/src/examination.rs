@@ -119,7 +119,7 @@ pub fn examine_file(path: &Path, limits: &Limits) -> io::Result<Examination> {
         folder: path.parent().and_then(Path::file_name),
         file: path.file_name(),
     };
-    match SkillFile::read(&path, limits) {
+    match SkillFile::read(&path, None, limits) {
         Ok(SkillFile { bytes, .. }) => Ok(examine(&bytes, &place, limits)),
         Err(Refusal::Bad(finding, _)) => {
             let folder = place.folder.map(|name| shown(&name.to_string_lossy()));

@@ -36,15 +36,7 @@ impl LoadSkill {
     /// The skill of that name, if a model may load it.
     fn find(&self, name: &str) -> Result<Arc<Skill>, LookupError> {
         let catalogue = self.view.catalogue();
-        let skill = catalogue.find(name.trim())?;
-        if skill.is_for_models() {
-            Ok(Arc::clone(skill))
-        } else {
-            Err(LookupError::Held {
-                name: name.to_owned(),
-                reason: "only the user can load it".to_owned(),
-            })
-        }
+        catalogue.find_for_model(name.trim()).map(Arc::clone)
     }
 }
 
