@@ -542,8 +542,10 @@ mod tests {
             }
         }
         let looked_into = |entries: usize| {
-            let mut limits = Limits::default();
-            limits.entries = entries;
+            let limits = Limits {
+                entries,
+                ..Limits::default()
+            };
             let root = Root::new(Layer::User, tree.path());
             let walk = walk(tree.path(), &root, None, &limits);
             let told = walk.notes.finish(None);

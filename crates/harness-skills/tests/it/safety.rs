@@ -427,7 +427,7 @@ fn a_confined_skill_does_not_become_a_link_to_the_outside() {
     for swap in ["SKILL.md", "folder"] {
         tree.skill("skills/a");
         tree.write("skills/a/note.md", "Note.");
-        let skills = crate::tree::discover(&[root.clone()]);
+        let skills = crate::tree::discover(std::slice::from_ref(&root));
         let catalogue = skills.catalogue();
         let skill = catalogue.find("a").unwrap();
         assert!(read_resource(skill, "note.md", &limits).is_ok());
