@@ -25,11 +25,16 @@ impl Identity {
         {
             return Self(name.into());
         }
-        let shown = shown(name);
-        let letters = shown.chars().filter(|c| !is_ignorable(*c));
-        let normal: String = letters.nfkc().collect::<String>().to_lowercase();
-        // Lower case may have to be composed anew.
-        Self(normal.trim().nfkc().collect::<String>().into())
+        let mut name = folded(name);
+        // What is composed anew may have blanks in it, or what cannot be seen: `´` is a blank and an accent.
+        for _ in 0..MOST_FOLDS {
+            let again = folded(&name);
+            if again == name {
+                break;
+            }
+            name = again;
+        }
+        Self(name.into())
     }
 
     /// Of `name` in a namespace.
@@ -54,6 +59,16 @@ impl fmt::Display for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// After how many times a name is left as it is. Two are enough for any that is known.
+const MOST_FOLDS: usize = 4;
+
+fn folded(name: &str) -> String {
+    let shown = shown(name);
+    let letters = shown.chars().filter(|c| !is_ignorable(*c));
+    let lower = letters.nfkc().collect::<String>().to_lowercase();
+    one_line(&lower.nfkc().collect::<String>())
 }
 
 /// A name as it is shown: in one line, trimmed, without characters that cannot be seen.
