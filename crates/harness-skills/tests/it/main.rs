@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod activation;
+mod addresses;
 mod case;
 mod corpus;
 mod delimiters;
