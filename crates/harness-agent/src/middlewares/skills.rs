@@ -183,8 +183,13 @@ impl SkillsMiddleware {
         let skills = skills.filter(|_| inner.access != SkillAccess::None);
         let formatted = format_skills(skills, &options);
         let mut warnings: Vec<String> = shortage(&formatted).into_iter().collect();
-        let values = json!({ "block": formatted.text, "tool": tool });
-        let (section, error) = inner.library.section(SKILLS_SECTION, &values)?;
+        let (section, error) = if formatted.text.is_empty() {
+            // A template is parsed when it is first used, and most projects have no skills.
+            (None, None)
+        } else {
+            let values = json!({ "block": formatted.text, "tool": tool });
+            inner.library.section(SKILLS_SECTION, &values)?
+        };
         warnings.extend(error.as_ref().map(fallback_warning));
         Ok(Told {
             #[cfg(feature = "tools")]
