@@ -2,7 +2,6 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
 use std::sync::Arc;
 
 use harness_frontmatter::Diagnostic;
@@ -53,9 +52,11 @@ pub(crate) fn resolve(
         // A namespace keeps its names, whoever else spells them out; but for a lock, which is above all.
         claims.sort_by_key(|claim| (!claim.root.locked, claim.root.namespace.is_none()));
     }
+    let by_path = paths(&names);
     let mut entries = Vec::new();
     for (name, claims) in &names {
-        decide(claims, addressed(name, &names), policy, &mut entries);
+        let addressed = addressed(name, &names, &by_path);
+        decide(claims, addressed, policy, &mut entries);
     }
     let paths = scans.iter().map(|scan| scan.path.as_deref());
     let notes = notes.into_iter().zip(paths);
@@ -63,26 +64,35 @@ pub(crate) fn resolve(
     (entries, notes.collect())
 }
 
+/// The skills that can be used, by the paths that lead to them. Empty if no name reads like a path, as is
+/// usual.
+fn paths<'c>(names: &BTreeMap<&Identity, Vec<Claim<'c>>>) -> HashMap<Identity, Claim<'c>> {
+    let mut paths = HashMap::new();
+    if !names.keys().any(|name| name.as_str().starts_with('/')) {
+        return paths;
+    }
+    let claims = names.values().flatten().filter(|claim| claim.can_win());
+    for claim in claims {
+        let skill = &claim.found.skill;
+        for path in [skill.file(), skill.directory()].into_iter().flatten() {
+            let identity = Identity::of(&path.to_string_lossy());
+            paths.entry(identity).or_insert(*claim);
+        }
+    }
+    paths
+}
+
 /// Whose address a name reads like: `name@layer`, or a path. A skill that is called so would be found in the
 /// other one's place.
 fn addressed<'c>(
     name: &Identity,
     names: &BTreeMap<&Identity, Vec<Claim<'c>>>,
+    by_path: &HashMap<Identity, Claim<'c>>,
 ) -> Option<Claim<'c>> {
     let text = name.as_str();
     if text.starts_with('/') {
-        let is_at = |path: Option<&Path>| {
-            path.is_some_and(|path| Identity::of(&path.to_string_lossy()) == *name)
-        };
-        let mut others = names.iter().filter(|(other, _)| **other != name);
-        return others
-            .find_map(|(_, claims)| {
-                let mut usable = claims.iter().filter(|claim| claim.can_win());
-                usable.find(|claim| {
-                    is_at(claim.found.skill.file()) || is_at(claim.found.skill.directory())
-                })
-            })
-            .copied();
+        let owner = by_path.get(name)?;
+        return (owner.found.skill.identity != *name).then_some(*owner);
     }
     let (plain, layer) = text.rsplit_once('@')?;
     let claims = names.get(&Identity::of(plain))?;
