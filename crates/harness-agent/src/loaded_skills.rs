@@ -205,10 +205,31 @@ fn attribute<'t>(text: &'t str, name: &str) -> Option<(String, &'t str)> {
     Some((unescaped(value), rest))
 }
 
+/// A text as it was before it was escaped: entities by name, and characters as hexadecimal numbers.
 fn unescaped(text: &str) -> String {
-    text.replace("&lt;", "<")
-        .replace("&gt;", ">")
-        .replace("&quot;", "\"")
-        .replace("&#x27;", "'")
-        .replace("&amp;", "&")
+    let mut parts = text.split('&');
+    let mut whole = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let character = part.split_once(';').and_then(|(entity, rest)| {
+            let character = match entity {
+                "lt" => '<',
+                "gt" => '>',
+                "quot" => '"',
+                "amp" => '&',
+                _ => {
+                    let number = u32::from_str_radix(entity.strip_prefix("#x")?, 16).ok()?;
+                    char::from_u32(number)?
+                }
+            };
+            Some((character, rest))
+        });
+        if let Some((character, rest)) = character {
+            whole.push(character);
+            whole.push_str(rest);
+        } else {
+            whole.push('&');
+            whole.push_str(part);
+        }
+    }
+    whole
 }

@@ -330,12 +330,16 @@ fn project_file(folder: &Path) -> Option<PathBuf> {
     in_project(folder, &Path::new(".harness").join("config.toml"))
 }
 
+/// The root of the repository that a folder is in, if it is in one.
+pub(crate) fn repository_root(folder: &Path) -> Option<&Path> {
+    let mut ancestors = folder.ancestors();
+    ancestors.find(|ancestor| ancestor.join(".git").exists())
+}
+
 /// The nearest of that name, from the folder up to the root of its repository. Without a repository,
 /// only the folder itself is looked at.
 pub(crate) fn in_project(folder: &Path, name: &Path) -> Option<PathBuf> {
-    let root = folder
-        .ancestors()
-        .find(|ancestor| ancestor.join(".git").exists());
+    let root = repository_root(folder);
     for ancestor in folder.ancestors() {
         let path = ancestor.join(name);
         if path.exists() {

@@ -6,15 +6,12 @@ use harness_skills::{DefaultRoots, DiscoverOptions, Skills};
 
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::settings::Settings;
+use crate::settings::{Settings, repository_root};
 use crate::skill_repository::SkillRepository;
 
 /// Why the skills of a project are held back, and what to do about it.
 fn untrusted(environment: &Environment, folder: &Path) -> String {
-    let project = folder
-        .ancestors()
-        .find(|ancestor| ancestor.join(".git").exists())
-        .unwrap_or(folder);
+    let project = repository_root(folder).unwrap_or(folder);
     let file = match environment.config_folder() {
         Some(config) => config.join("config.toml").display().to_string(),
         None => "your own configuration".to_owned(),

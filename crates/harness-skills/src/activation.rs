@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use harness_frontmatter::Diagnostic;
+use harness_frontmatter::{Diagnostic, Severity};
 
 use crate::catalogue::Catalogue;
 use crate::escape::{enclosed, escaped, escaped_path};
@@ -16,7 +16,7 @@ use crate::instructions::instructions;
 use crate::limits::Limits;
 use crate::lookup::LookupError;
 use crate::resource::{Resources, resources};
-use crate::skill::{Digest, Location, Skill};
+use crate::skill::{Digest, Location, Skill, SkillFields};
 use crate::skill_file::{Refusal, SkillFile};
 
 /// The element that a skill in use stands in.
@@ -128,8 +128,7 @@ impl Activation {
         let examination = examine(&raw, &place, limits);
         let is_text = matches!(skill.location, Location::Text(_));
         if !is_text && !examination.loads() {
-            let fatal =
-                |finding: &&Finding| finding.lenient == Some(harness_frontmatter::Severity::Error);
+            let fatal = |finding: &&Finding| finding.lenient == Some(Severity::Error);
             let problem = examination.findings.iter().find(fatal);
             return Err(ActivationError::Invalid {
                 name,
@@ -142,7 +141,7 @@ impl Activation {
         let body = if is_text && !examination.loads() {
             0..raw.len()
         } else {
-            current.fields = crate::skill::SkillFields {
+            current.fields = SkillFields {
                 // The name that it was found by.
                 name: current.fields.name,
                 ..examination.fields.clone()
@@ -187,7 +186,7 @@ impl Activation {
             "<{SKILL_CONTENT} name=\"{}\" digest=\"{}\" location=\"{}\">\n",
             escaped(&skill.name()),
             self.digest(),
-            escaped(&skill.location_text())
+            escaped_path(&skill.location_text())
         );
         let shown = head(&self.instructions);
         text.push_str(&enclosed(shown, &["skill_"]));

@@ -53,12 +53,7 @@ const CHARS_FOR_TOKENS: (u64, u64) = (4 * 2, 100);
 /// nothing.
 ///
 /// [`loaded_skills`]: crate::loaded_skills()
-#[derive(Clone)]
 pub struct SkillsMiddleware {
-    inner: Arc<Inner>,
-}
-
-struct Inner {
     view: Arc<SkillView>,
     library: Arc<Library>,
     format: FormatOptions,
@@ -101,63 +96,46 @@ impl SkillsMiddleware {
 
     pub(crate) fn of(view: Arc<SkillView>, library: Arc<Library>) -> Self {
         Self {
-            inner: Arc::new(Inner {
-                view,
-                library,
-                format: FormatOptions::default().with_budget(LEAST_CHARS),
-                access: SkillAccess::Tool,
-                told: Mutex::default(),
-            }),
+            view,
+            library,
+            format: FormatOptions::default().with_budget(LEAST_CHARS),
+            access: SkillAccess::Tool,
+            told: Mutex::default(),
         }
     }
 
     /// Lists the skills in another format, or under another budget.
-    pub fn with_format(self, format: FormatOptions) -> Self {
-        self.with(|inner| inner.format = format)
+    pub fn with_format(mut self, format: FormatOptions) -> Self {
+        self.format = format;
+        self
     }
 
     /// Gives the list its part of a context window of so many tokens: 2 %, and 8,000 characters at least.
-    pub(crate) fn for_context_window(self, tokens: Option<u64>) -> Self {
+    pub(crate) fn for_context_window(mut self, tokens: Option<u64>) -> Self {
         let (part, whole) = CHARS_FOR_TOKENS;
         let part = tokens.unwrap_or_default().saturating_mul(part) / whole;
         let chars = usize::try_from(part).unwrap_or(usize::MAX).max(LEAST_CHARS);
-        self.with(|inner| inner.format = inner.format.clone().with_budget(chars))
+        self.format = self.format.with_budget(chars);
+        self
     }
 
-    pub(crate) fn with_access(self, access: SkillAccess) -> Self {
-        self.with(|inner| inner.access = access)
-    }
-
-    fn with(self, change: impl FnOnce(&mut Inner)) -> Self {
-        let mut inner = match Arc::try_unwrap(self.inner) {
-            Ok(inner) => inner,
-            Err(shared) => Inner {
-                view: Arc::clone(&shared.view),
-                library: Arc::clone(&shared.library),
-                format: shared.format.clone(),
-                access: shared.access,
-                told: Mutex::default(),
-            },
-        };
-        change(&mut inner);
-        Self {
-            inner: Arc::new(inner),
-        }
+    pub(crate) fn with_access(mut self, access: SkillAccess) -> Self {
+        self.access = access;
+        self
     }
 
     /// Its tool: `load_skill`.
     pub fn tools(&self) -> Vec<ToolRef> {
-        tools(&self.inner.view)
+        tools(&self.view)
     }
 
     /// What the model is told, made anew if the skills changed.
     fn told(&self) -> Result<Told, MiddlewareError> {
-        let inner = &*self.inner;
-        let (catalogue, problem) = match inner.view.refresh() {
+        let (catalogue, problem) = match self.view.refresh() {
             Ok(catalogue) => (catalogue, None),
-            Err(error) => (inner.view.catalogue(), Some(error.to_string())),
+            Err(error) => (self.view.catalogue(), Some(error.to_string())),
         };
-        let mut told = inner.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let mut current = match &*told {
             Some(told) if Arc::ptr_eq(&told.catalogue, &catalogue) => told.clone(),
             _ => {
@@ -170,17 +148,16 @@ impl SkillsMiddleware {
     }
 
     fn tell(&self, catalogue: Arc<Catalogue>) -> Result<Told, MiddlewareError> {
-        let inner = &*self.inner;
-        let (hint, tool) = match inner.access {
+        let (hint, tool) = match self.access {
             SkillAccess::Tool => (
                 "If none of these fits, load_skill finds them by a part of their name.",
                 LOAD_SKILL,
             ),
             SkillAccess::File | SkillAccess::None => ("They are in the same folders as these.", ""),
         };
-        let options = inner.format.clone().with_hint(hint);
+        let options = self.format.clone().with_hint(hint);
         let skills = catalogue.for_models().map(|skill| &**skill);
-        let skills = skills.filter(|_| inner.access != SkillAccess::None);
+        let skills = skills.filter(|_| self.access != SkillAccess::None);
         let formatted = format_skills(skills, &options);
         let mut warnings: Vec<String> = shortage(&formatted).into_iter().collect();
         let (section, error) = if formatted.text.is_empty() {
@@ -188,7 +165,7 @@ impl SkillsMiddleware {
             (None, None)
         } else {
             let values = json!({ "block": formatted.text, "tool": tool });
-            inner.library.section(SKILLS_SECTION, &values)?
+            self.library.section(SKILLS_SECTION, &values)?
         };
         warnings.extend(error.as_ref().map(fallback_warning));
         Ok(Told {
@@ -212,7 +189,7 @@ impl SkillsMiddleware {
             }
             return;
         };
-        let view = &self.inner.view;
+        let view = &self.view;
         let activation = match view.refresh() {
             Ok(catalogue) => command.load(&catalogue, view.skills().limits()),
             Err(error) => Err(error.to_string()),
@@ -335,8 +312,8 @@ impl Middleware for SkillsMiddleware {
 impl std::fmt::Debug for SkillsMiddleware {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SkillsMiddleware")
-            .field("view", &self.inner.view)
-            .field("access", &self.inner.access)
+            .field("view", &self.view)
+            .field("access", &self.access)
             .finish_non_exhaustive()
     }
 }

@@ -147,3 +147,30 @@ async fn a_skill_that_is_too_long_is_cut_within_its_element() {
     assert!(text.ends_with("</skill_content>") && text.contains("[cut: "));
     assert!(shown(&outcomes[1]).contains("loaded already"));
 }
+
+/// What a path has in it does not make another skill of it.
+#[tokio::test]
+async fn a_place_with_strange_characters_is_the_same_place() {
+    let folder = tree();
+    let odd = "skills/a&b\"'<c>\u{202e}\n/odd";
+    skill(folder.path(), odd, "", "CANARY of odd.");
+    let replies = [
+        Reply::text("Done."),
+        load("1", r#"{"name":"odd"}"#),
+        Reply::text("Done."),
+    ];
+    let model = scripted(replies);
+    let agent = builder(folder.path(), &model).build().unwrap();
+    let mut session = agent.session();
+    session.prompt("/skill:odd").outcome().await.unwrap();
+    session.prompt("Go on.").outcome().await.unwrap();
+    let outcomes = outcomes(session.history());
+    assert!(
+        shown(&outcomes[0]).contains("loaded already"),
+        "{outcomes:?}"
+    );
+    let loaded = loaded_skills(session.history());
+    assert_eq!(loaded.len(), 1);
+    let file = folder.path().join(odd).join("SKILL.md");
+    assert_eq!(loaded[0].location, file.display().to_string());
+}
