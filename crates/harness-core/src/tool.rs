@@ -113,7 +113,7 @@ pub enum Execution {
 }
 
 /// Whether crash recovery may run a call again whose end was not recorded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Replay {
     /// It may: the call has no effect, or the same effect however often it runs.

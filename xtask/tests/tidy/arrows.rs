@@ -48,11 +48,17 @@ const LAYERS: &[Layer] = &[
         tests_with: &[],
     },
     Layer {
+        name: "harness-session",
+        uses: &["harness-core"],
+        tests_with: &[],
+    },
+    Layer {
         name: "harness-agent",
         uses: &[
             "harness-core",
             "harness-prompt",
             "harness-providers",
+            "harness-session",
             "harness-skills",
             "harness-tools",
         ],
@@ -65,6 +71,7 @@ const LAYERS: &[Layer] = &[
             "harness-core",
             "harness-prompt",
             "harness-providers",
+            "harness-session",
             "harness-skills",
             "harness-tools",
         ],

@@ -1,0 +1,58 @@
+//! The first line of a session.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{EntryId, SessionId, Timestamp};
+
+/// The version of the format that this crate writes.
+pub const VERSION: u32 = 1;
+
+/// What a session begins with. It never changes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Header {
+    /// The version of the format.
+    pub version: u32,
+    /// The session's id.
+    pub id: SessionId,
+    /// When it began.
+    pub time: Timestamp,
+    /// The folder that it works in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<PathBuf>,
+    /// The session that it came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Parent>,
+}
+
+/// Where a session came from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parent {
+    /// The session that was forked, or whose agent began this one.
+    pub session: SessionId,
+    /// The last entry that was taken over; none if nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<EntryId>,
+}
+
+impl Header {
+    /// The header of a new session.
+    pub fn new(cwd: Option<PathBuf>) -> Self {
+        let id = SessionId::new();
+        Self {
+            version: VERSION,
+            id,
+            time: id.time(),
+            cwd,
+            parent: None,
+        }
+    }
+
+    /// The same, with where it came from.
+    pub fn from_parent(mut self, parent: Parent) -> Self {
+        self.parent = Some(parent);
+        self
+    }
+}

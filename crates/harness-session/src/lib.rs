@@ -1,0 +1,20 @@
+//! The conversation of an agent, as a tree of entries that outlives the process.
+
+mod entry;
+mod error;
+mod header;
+mod id;
+mod node;
+mod search;
+mod store;
+
+pub use entry::{
+    Body, BranchSummaryBody, CompactionBody, CustomBody, CustomMessageBody, Entry, Intent,
+    LabelBody, LeafBody, MessageBody, ModelChangeBody, NameBody, Queue, QueuedBody, ResultsBody,
+    Settled, Settlement, StoredResult, ThinkingChangeBody, UnknownBody, UsageBody,
+};
+pub use error::Error;
+pub use header::{Header, Parent, VERSION};
+pub use id::{EntryId, SessionId, Timestamp};
+pub use node::{Node, NodeKind};
+pub use store::{Access, Durability, Filter, Hit, Listed, Log, Store};

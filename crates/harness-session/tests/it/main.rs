@@ -1,0 +1,2 @@
+//! The integration tests.
+#![cfg(test)]
