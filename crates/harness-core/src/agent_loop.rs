@@ -9,6 +9,7 @@ use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use crate::batch::Batch;
+use crate::compacting::Compacted;
 use crate::config::{LoopConfig, ToolSet, caught, hook_failed};
 use crate::context::{Caller, EventSink, RunContext};
 use crate::engine::Engine;
@@ -16,13 +17,14 @@ use crate::error::{Error, MiddlewareError, ModelError};
 use crate::event::{Event, MessageSource, RunEnd};
 use crate::handle::RunHandle;
 use crate::journal::{Journal, NoJournal, Record};
-use crate::message::{Message, MessageRef, StopReason, ToolCall, UserMessage};
+use crate::message::{AssistantMessage, Message, MessageRef, StopReason, ToolCall, UserMessage};
 use crate::middleware::{RunInput, TurnDecision, TurnReport};
 use crate::model::{ModelRequest, ToolChoice};
 use crate::next::{AgentEnd, NextAgent, NextReasoning};
 use crate::outcome::{LimitReached, RunOutcome, RunStatus, ToolOutcome};
 use crate::protocol;
 use crate::queue::{QueueMode, Queues};
+use crate::resuming::split_open_reply;
 use crate::state::State;
 use crate::turn::{Turn, pause};
 
@@ -111,9 +113,13 @@ async fn drive(
     });
     let mut outcome = match broken {
         Some(error) => {
-            let mut state = State::new(&config, protocol::repair(input.history));
-            state.say(&cx, input.messages, MessageSource::Prompt);
-            state.end(&cx, RunStatus::Failed(error.into()))
+            let status = RunStatus::Failed(error.into());
+            let outcome = RunOutcome::before_any_turn(&cx, input, status);
+            for message in outcome.new_messages() {
+                let (message, source) = (message.clone(), MessageSource::Prompt);
+                cx.emit(Event::UserMessage { message, source });
+            }
+            outcome
         }
         None => {
             NextAgent::new(&config.inner.chains.agent, &engine)
@@ -180,8 +186,14 @@ impl AgentEnd for Engine<'_> {
                 self.queues.open();
                 format!("pass{pass}/")
             };
-            let mut state = State::new(self.config, protocol::repair(input.history));
-            let status = match self.turns(cx, &mut state, input.messages, &prefix).await {
+            let (history, open) = if input.resume {
+                split_open_reply(input.history)
+            } else {
+                (protocol::repair(input.history), None)
+            };
+            let mut state = State::new(self.config, history);
+            let turns = self.turns(cx, &mut state, open, input.messages, &prefix);
+            let status = match turns.await {
                 Ok(status) => status,
                 Err(Error::Model {
                     error: ModelError::Cancelled,
@@ -207,10 +219,25 @@ impl Engine<'_> {
         &self,
         cx: &RunContext,
         state: &mut State,
+        open: Option<AssistantMessage>,
         messages: Vec<UserMessage>,
         prefix: &str,
     ) -> Result<RunStatus, Error> {
-        state.say(cx, messages, MessageSource::Prompt);
+        let ended = match open {
+            Some(reply) => self.finish_batch(cx, state, reply, prefix).await?,
+            None => None,
+        };
+        self.say(
+            cx,
+            state,
+            &format!("{prefix}in"),
+            messages,
+            MessageSource::Prompt,
+        )
+        .await?;
+        if let Some(status) = ended {
+            return Ok(status);
+        }
         let started = self.now(&format!("{prefix}start")).await?;
         let max_time = self.config.inner.limits.max_time;
         let mode = self.config.inner.queue_mode;
@@ -234,7 +261,8 @@ impl Engine<'_> {
                 let steering = self
                     .messages(&name("steer"), |queues| queues.take_steering(mode))
                     .await?;
-                state.say(cx, steering, MessageSource::Steer);
+                self.say(cx, state, &name("steer"), steering, MessageSource::Steer)
+                    .await?;
             }
             if !state.has_something_to_answer() {
                 return Err(Error::EmptyInput);
@@ -329,12 +357,32 @@ impl Engine<'_> {
         state: &mut State,
         name: &str,
     ) -> Result<Flow, Error> {
-        let request = self.request(cx, state).await?;
-        let turn = Turn::new(self, name, state.turns + 1);
-        let reply = NextReasoning::new(&self.config.inner.chains.reasoning, &turn)
-            .run(cx, request)
-            .await;
-        let mut reply = turn.result(reply)?;
+        let mut request = self.request(cx, state).await?;
+        match self
+            .compact(cx, state, &format!("{name}/compaction"), false)
+            .await?
+        {
+            Compacted::Unchanged => {}
+            Compacted::Shorter => request = self.request(cx, state).await?,
+            Compacted::End(status) => return Ok(Flow::End(status)),
+        }
+        let mut reply = match self.reply(cx, state, name, request).await {
+            // Never as it is, and not twice: what is still too long after that stays so.
+            Err(error) if is_overflow(&error) => {
+                match self
+                    .compact(cx, state, &format!("{name}/overflow"), true)
+                    .await?
+                {
+                    Compacted::Unchanged => return Err(error),
+                    Compacted::Shorter => {}
+                    Compacted::End(status) => return Ok(Flow::End(status)),
+                }
+                let request = self.request(cx, state).await?;
+                self.reply(cx, state, &format!("{name}/again"), request)
+                    .await?
+            }
+            reply => reply?,
+        };
         let limits = &self.config.inner.limits;
         if reply.is_empty() {
             state.count(cx, &reply, limits);
@@ -349,6 +397,7 @@ impl Engine<'_> {
         state.count(cx, &reply, limits);
         state.accept(&mut reply);
         let message = MessageRef::new(Message::Assistant(reply.clone()));
+        self.note(&format!("{name}/reply"), &message).await?;
         state.push(message.clone());
         cx.emit(Event::Reply {
             turn: state.turns + 1,
@@ -369,7 +418,8 @@ impl Engine<'_> {
         } else {
             let batch = Batch::new(self, name, state.tools.clone(), &reply.stop, calls);
             let outcomes = batch.run(cx).await;
-            let results = state.take_results(&batch, outcomes, limits.result_bytes);
+            let results = Arc::new(state.results_of(&batch, outcomes, limits.result_bytes));
+            self.take_results(state, name, Arc::clone(&results)).await?;
             if let Some(error) = batch.error() {
                 end = Some(RunStatus::Failed(error));
             } else if reply.stop == StopReason::ContentFilter {
@@ -408,6 +458,21 @@ impl Engine<'_> {
             results,
         };
         self.after_turn(cx, state, &report, name).await
+    }
+
+    /// The reply of a turn, through its middlewares.
+    async fn reply(
+        &self,
+        cx: &RunContext,
+        state: &State,
+        name: &str,
+        request: ModelRequest,
+    ) -> Result<AssistantMessage, Error> {
+        let turn = Turn::new(self, name, state.turns + 1);
+        let reply = NextReasoning::new(&self.config.inner.chains.reasoning, &turn)
+            .run(cx, request)
+            .await;
+        turn.result(reply)
     }
 
     /// The request of the coming turn.
@@ -483,7 +548,10 @@ impl Engine<'_> {
         if let Some(thinking) = decision.thinking {
             state.thinking = state.model.info().nearest_thinking(thinking);
         }
-        let added = state.say(cx, decision.messages, MessageSource::Middleware);
+        let (said, source) = (decision.messages, MessageSource::Middleware);
+        let added = self
+            .say(cx, state, &format!("{name}/added"), said, source)
+            .await?;
         if let Some((by, reason)) = stopped_by {
             return Ok(Flow::End(RunStatus::Stopped { by, reason }));
         }
@@ -494,12 +562,24 @@ impl Engine<'_> {
         let queued = self
             .messages(&format!("{name}/more"), |queues| queues.take_or_close(mode))
             .await?;
-        if state.say(cx, queued, MessageSource::FollowUp) {
+        let (name, source) = (format!("{name}/more"), MessageSource::FollowUp);
+        if self.say(cx, state, &name, queued, source).await? {
             state.delivered = true;
             return Ok(Flow::Continue);
         }
         Ok(Flow::End(RunStatus::Finished(report.reply.stop.clone())))
     }
+}
+
+/// Whether a turn ended because its request was too long.
+fn is_overflow(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Model {
+            error: ModelError::ContextOverflow { .. },
+            ..
+        }
+    )
 }
 
 /// Whether a turn ended because its request was given up.

@@ -20,6 +20,7 @@ use crate::model::{Model, ThinkingLevel};
 use crate::next::Chains;
 use crate::queue::QueueMode;
 use crate::retry::RetryPolicy;
+use crate::token_count::TokenCounter;
 use crate::tool::{Execution, ToolRef, ToolSpecs};
 
 /// The configuration of runs. Made once by [`LoopConfig::builder`], shared by any number of runs at a
@@ -29,6 +30,7 @@ pub struct LoopConfig {
     pub(crate) inner: Arc<Inner>,
 }
 
+#[derive(Clone)]
 pub(crate) struct Inner {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) tools: ToolSet,
@@ -41,6 +43,7 @@ pub(crate) struct Inner {
     pub(crate) queue_mode: QueueMode,
     pub(crate) max_output_tokens: Option<u64>,
     pub(crate) temperature: Option<f32>,
+    pub(crate) token_counter: Option<Arc<dyn TokenCounter>>,
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
@@ -61,6 +64,7 @@ impl LoopConfig {
             queue_mode: QueueMode::default(),
             max_output_tokens: None,
             temperature: None,
+            token_counter: None,
             journal: Arc::new(NoJournal),
             clock: Arc::new(SystemClock),
             entropy: Arc::new(SystemEntropy),
@@ -115,6 +119,15 @@ impl LoopConfig {
             }
         }
         Ok(prompt)
+    }
+
+    /// The same configuration, with another journal.
+    pub fn with_journal(&self, journal: Arc<dyn Journal>) -> Self {
+        let mut inner = self.inner.as_ref().clone();
+        inner.journal = journal;
+        Self {
+            inner: Arc::new(inner),
+        }
     }
 
     /// The middlewares, outermost first.
@@ -187,6 +200,7 @@ pub struct LoopConfigBuilder {
     queue_mode: QueueMode,
     max_output_tokens: Option<u64>,
     temperature: Option<f32>,
+    token_counter: Option<Arc<dyn TokenCounter>>,
     journal: Arc<dyn Journal>,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
@@ -264,6 +278,12 @@ impl LoopConfigBuilder {
         self
     }
 
+    /// Counts tokens where no provider has counted yet; by default they are estimated.
+    pub fn token_counter(mut self, counter: Arc<dyn TokenCounter>) -> Self {
+        self.token_counter = Some(counter);
+        self
+    }
+
     /// Where the steps of runs are recorded; by default nowhere. One that belongs to a single run is
     /// given to that run: see [`RunOptions`](crate::RunOptions).
     pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
@@ -306,6 +326,7 @@ impl LoopConfigBuilder {
                 queue_mode: self.queue_mode,
                 max_output_tokens: self.max_output_tokens,
                 temperature: self.temperature,
+                token_counter: self.token_counter,
                 journal: self.journal,
                 clock: self.clock,
                 entropy: self.entropy,

@@ -1,7 +1,7 @@
 //! What the parts of a run share, and how they pass through its journal.
 
 use std::sync::atomic::AtomicU32;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -9,9 +9,11 @@ use futures::FutureExt;
 use crate::config::LoopConfig;
 use crate::context::RunContext;
 use crate::error::JournalError;
+use crate::event::{Event, MessageSource};
 use crate::journal::{Effect, Journal, Record, Step, StepKind};
-use crate::message::UserMessage;
+use crate::message::{Message, MessageRef, ToolResults, UserMessage};
 use crate::queue::Queues;
+use crate::state::State;
 
 /// One run in progress: what all its parts need.
 pub(crate) struct Engine<'a> {
@@ -113,6 +115,57 @@ impl Engine<'_> {
         }
     }
 
+    /// Adds messages of the user's side, each on record first. Whether there was any that was not blank.
+    ///
+    /// One that cannot be recorded is added, too: what the user said is not lost with the run.
+    pub(crate) async fn say(
+        &self,
+        cx: &RunContext,
+        state: &mut State,
+        name: &str,
+        messages: Vec<UserMessage>,
+        source: MessageSource,
+    ) -> Result<bool, JournalError> {
+        let mut said = 0_usize;
+        let mut failed = None;
+        for message in messages.into_iter().filter_map(without_blanks) {
+            let message = MessageRef::new(Message::User(message));
+            if failed.is_none() {
+                failed = self.note(&format!("{name}{said}"), &message).await.err();
+            }
+            said += 1;
+            state.push(message.clone());
+            cx.emit(Event::UserMessage { message, source });
+        }
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(said > 0),
+        }
+    }
+
+    /// Puts a message on record.
+    pub(crate) async fn note(&self, name: &str, message: &MessageRef) -> Result<(), JournalError> {
+        let effect = std::future::ready(Record::Noted).boxed();
+        match self.step(name, StepKind::Message(message), effect).await? {
+            Record::Noted => Ok(()),
+            _ => Err(Self::foreign(name)),
+        }
+    }
+
+    /// Adds the results of a batch. If they cannot be recorded, they are added all the same: each call in
+    /// the history has its result, whatever happened.
+    pub(crate) async fn take_results(
+        &self,
+        state: &mut State,
+        turn: &str,
+        results: Arc<ToolResults>,
+    ) -> Result<(), JournalError> {
+        let message = MessageRef::new(Message::ToolResults(results.as_ref().clone()));
+        let noted = self.note(&format!("{turn}/results"), &message).await;
+        state.push(message);
+        noted
+    }
+
     /// The error for a record that cannot be the answer to its step.
     pub(crate) fn foreign(name: &str) -> JournalError {
         JournalError {
@@ -120,4 +173,10 @@ impl Engine<'_> {
             message: "the record is of another kind: it is from another run or version".to_owned(),
         }
     }
+}
+
+/// A user's message without its blank parts, if anything is left.
+fn without_blanks(mut message: UserMessage) -> Option<UserMessage> {
+    message.content.retain(|part| !part.is_blank());
+    (!message.is_blank()).then_some(message)
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use harness_prompt::{PromptDiff, SectionCut, SystemPrompt, estimate_tokens};
 use serde::Serialize;
 
+use crate::compaction::CompactionReason;
 use crate::error::ModelError;
 use crate::message::{MessageRef, StopReason};
 use crate::model::ModelId;
@@ -104,6 +105,30 @@ pub enum Event {
         /// How long it took.
         #[serde(serialize_with = "as_millis_float", rename = "elapsed_ms")]
         elapsed: Duration,
+    },
+    /// The conversation is about to be made shorter: a summary is being written.
+    CompactionStart {
+        /// Why.
+        reason: CompactionReason,
+        /// Tokens of the request before, as far as they are known.
+        tokens: u64,
+        /// Whether the run goes on meanwhile.
+        background: bool,
+    },
+    /// The conversation was made shorter, or could not be.
+    CompactionEnd {
+        /// Why it was to be.
+        reason: CompactionReason,
+        /// Tokens of the request before.
+        tokens_before: u64,
+        /// Tokens of the request after, estimated; `null` if nothing changed.
+        tokens_after: Option<u64>,
+        /// How many messages a summary stands for now.
+        summarised: usize,
+        /// How many messages were kept.
+        kept: usize,
+        /// Why nothing changed.
+        error: Option<String>,
     },
     /// A turn ended.
     TurnEnd {

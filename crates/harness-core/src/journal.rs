@@ -14,8 +14,9 @@ use async_trait::async_trait;
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
+use crate::compaction::{Compaction, ContextUse};
 use crate::error::{JournalError, ModelError};
-use crate::message::{AssistantMessage, UserMessage};
+use crate::message::{AssistantMessage, MessageRef, UserMessage};
 use crate::middleware::ActiveCall;
 use crate::model::ModelRequest;
 use crate::outcome::ToolOutcome;
@@ -62,6 +63,11 @@ pub enum StepKind<'a> {
     Value,
     /// Waits. The effect ends early, with [`Record::Cancelled`], when the run is cancelled.
     Sleep(Duration),
+    /// A message enters the conversation: once this is on record, it is part of it. Messages pass in the
+    /// order in which they stand there, so that a journal that keeps them keeps the conversation.
+    Message(&'a MessageRef),
+    /// Looks whether the conversation is to be made shorter, and makes the summary.
+    Compaction(&'a ContextUse),
     /// Asks a model.
     Model(&'a ModelRequest),
     /// Calls a tool.
@@ -90,6 +96,8 @@ impl StepKind<'_> {
             }
             | Self::Value
             | Self::Sleep(_)
+            | Self::Message(_)
+            | Self::Compaction(_)
             | Self::Model(_) => None,
         }
     }
@@ -112,6 +120,10 @@ pub enum Record {
     Cancelled,
     /// Messages that were taken from a queue.
     Messages(Vec<UserMessage>),
+    /// The message is part of the conversation.
+    Noted,
+    /// What stands for the beginning of the conversation from here on; `None`: nothing changes.
+    Compacted(Option<Compaction>),
     /// How a model request ended.
     Model(Result<AssistantMessage, ModelError>),
     /// How a tool call ended.

@@ -25,6 +25,8 @@ pub struct Limits {
     /// The most failures of one and the same call with one and the same result, with no success in
     /// between. Default 5.
     pub max_identical_failures: u32,
+    /// The most times that the conversation may be made shorter. Default 1,000.
+    pub max_compactions: u32,
     /// The most time for one request, from its start to the reply's end. Default 30 minutes.
     pub attempt_time: Duration,
     /// The most bytes of one reply. Default 32 MiB.
@@ -49,6 +51,7 @@ impl Default for Limits {
             max_empty_replies: 3,
             max_cut_replies: 3,
             max_identical_failures: 5,
+            max_compactions: 1_000,
             attempt_time: Duration::from_mins(30),
             reply_bytes: crate::reply::MAX_REPLY_BYTES,
             result_bytes: 256 * 1024,
@@ -83,6 +86,7 @@ impl Limits {
             self.max_empty_replies,
             self.max_cut_replies,
             self.max_identical_failures,
+            self.max_compactions,
         ];
         let sizes = [self.calls_per_turn, self.reply_bytes, self.result_bytes];
         if counts.contains(&0) || sizes.contains(&0) {

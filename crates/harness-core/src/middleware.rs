@@ -1,4 +1,4 @@
-//! Middleware: nine hooks around what a run does.
+//! Middleware: ten hooks around what a run does.
 //!
 //! One trait, every method with a default, one registration, one order for all hooks. The hooks come
 //! in four kinds:
@@ -7,6 +7,7 @@
 //! |---|---|---|
 //! | [`on_system_prompt`](Middleware::on_system_prompt) | fold | before every turn |
 //! | [`on_context`](Middleware::on_context) | fold | before every turn |
+//! | [`on_compaction`](Middleware::on_compaction) | decision | before every request |
 //! | [`on_agent`](Middleware::on_agent) | onion | around the run |
 //! | [`on_reasoning`](Middleware::on_reasoning) | onion | around one turn's reply, retries included |
 //! | [`on_model_call`](Middleware::on_model_call) | onion | around one attempt |
@@ -24,6 +25,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use harness_prompt::SystemPrompt;
 
+use crate::compaction::{Compaction, ContextUse};
 use crate::context::{RunContext, ToolContext};
 use crate::error::MiddlewareError;
 use crate::event::Event;
@@ -60,6 +62,8 @@ bitflags::bitflags! {
         const AFTER_TURN = 1 << 7;
         /// [`Middleware::on_event`]
         const EVENT = 1 << 8;
+        /// [`Middleware::on_compaction`]
+        const COMPACTION = 1 << 9;
     }
 }
 
@@ -162,6 +166,22 @@ pub trait Middleware: Send + Sync + 'static {
         Ok(messages)
     }
 
+    /// Makes the conversation shorter, for good: the messages that are not kept leave it, and a summary
+    /// stands in their place. `None` leaves it as it is; the first middleware that gives one wins.
+    ///
+    /// Before every request, and once more when the provider has refused the request as too long; then
+    /// [`ContextUse::overflow`] is set, and the request is made again if something was given. Must watch
+    /// [`RunContext::cancellation`]. What it gives is on record before it counts: a replay does not ask
+    /// again.
+    async fn on_compaction(
+        &self,
+        cx: &RunContext,
+        history: &Arc<Vec<MessageRef>>,
+        used: &ContextUse,
+    ) -> Result<Option<Compaction>, MiddlewareError> {
+        Ok(None)
+    }
+
     /// Around the whole run. What follows `next` runs on success, error, limit and cancel.
     async fn on_agent(&self, cx: &RunContext, input: RunInput, next: NextAgent<'_>) -> RunOutcome {
         next.run(cx, input).await
@@ -228,14 +248,18 @@ pub struct RunInput {
     pub history: Vec<MessageRef>,
     /// What is said now. May be empty if the history ends with something to answer.
     pub messages: Vec<UserMessage>,
+    /// Whether the run goes on where another one was cut off: if the history ends with a reply whose calls
+    /// have no results, they are made, unless the journal knows how they ended. Otherwise such calls get
+    /// [`ToolOutcome::Interrupted`].
+    pub resume: bool,
 }
 
 impl RunInput {
     /// A new conversation that starts with one message.
     pub fn prompt(message: impl Into<UserMessage>) -> Self {
         Self {
-            history: Vec::new(),
             messages: vec![message.into()],
+            ..Self::default()
         }
     }
 

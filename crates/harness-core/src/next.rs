@@ -22,6 +22,7 @@ pub(crate) struct Chains {
     pub(crate) tool_call: Arc<[Arc<dyn Middleware>]>,
     pub(crate) after_turn: Arc<[Arc<dyn Middleware>]>,
     pub(crate) event: Arc<[Arc<dyn Middleware>]>,
+    pub(crate) compaction: Arc<[Arc<dyn Middleware>]>,
 }
 
 impl Chains {
@@ -45,6 +46,7 @@ impl Chains {
             tool_call: with(HookSet::TOOL_CALL),
             after_turn: with(HookSet::AFTER_TURN),
             event: with(HookSet::EVENT),
+            compaction: with(HookSet::COMPACTION),
             all: middlewares.into(),
         }
     }

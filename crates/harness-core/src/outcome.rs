@@ -172,10 +172,11 @@ pub struct RunOutcome {
     pub run_id: String,
     /// How it ended.
     pub status: RunStatus,
-    /// The whole conversation, from the history that the run was given to its last message. Valid
+    /// The whole conversation, from the history that the run was given (or the summary that stands for its
+    /// beginning) to its last message. Valid
     /// to go on from, whatever the status: each call in it has its result.
     pub history: Vec<MessageRef>,
-    /// How many messages of `history` were there before the run.
+    /// How many messages of `history` were there before the run, or stand for some that were.
     pub history_before: usize,
     /// The sum over all replies that were kept.
     pub usage: Usage,
@@ -183,6 +184,8 @@ pub struct RunOutcome {
     pub cost: Option<f64>,
     /// Turns that were completed.
     pub turns: u32,
+    /// How often the conversation was made shorter.
+    pub compactions: u32,
     /// Queued messages that the run ended before delivering, in order.
     pub undelivered: Vec<UserMessage>,
 }
@@ -203,6 +206,7 @@ impl RunOutcome {
             usage: Usage::default(),
             cost: Some(0.0),
             turns: 0,
+            compactions: 0,
             undelivered: Vec::new(),
         }
     }
@@ -303,6 +307,12 @@ pub enum LimitReached {
     /// The model's output cap cut the last reply off.
     #[error("the model's reply was cut off by its output limit")]
     Output,
+    /// The most times that the conversation may be made shorter.
+    #[error("the conversation was made shorter {max} times, which is the limit")]
+    Compactions {
+        /// The limit.
+        max: u32,
+    },
     /// The model made the same failing call again and again.
     #[error("the model made the same failing call to `{tool}` {times} times in a row")]
     RepeatedFailure {
@@ -322,6 +332,7 @@ impl LimitReached {
             Self::Cost { .. } => "cost",
             Self::Time { .. } => "time",
             Self::Output => "output",
+            Self::Compactions { .. } => "compactions",
             Self::RepeatedFailure { .. } => "repeated_failure",
         }
     }

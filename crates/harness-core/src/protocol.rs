@@ -199,7 +199,7 @@ fn without_blanks(message: MessageRef) -> Option<MessageRef> {
 }
 
 /// A reply without blank parts, whose call ids are not among `ids`; they are then.
-fn sound_reply(reply: &AssistantMessage, ids: &mut HashSet<String>) -> AssistantMessage {
+pub(crate) fn sound_reply(reply: &AssistantMessage, ids: &mut HashSet<String>) -> AssistantMessage {
     let mut sound = reply.clone();
     sound.content = tidy(sound.content);
     for part in &mut sound.content {

@@ -6,18 +6,20 @@ use std::sync::Arc;
 use harness_prompt::{Fitted, SystemPrompt};
 
 use crate::batch::{Batch, bounded};
+use crate::compaction::{Compaction, ContextUse};
 use crate::config::{LoopConfig, ToolSet};
 use crate::context::RunContext;
 use crate::error::Error;
-use crate::event::{Event, MessageSource, PromptReport};
+use crate::event::{Event, PromptReport};
 use crate::limits::Limits;
 use crate::message::{
-    AssistantMessage, AssistantPart, Message, MessageRef, ToolResult, ToolResults, UserMessage,
+    AssistantMessage, AssistantPart, Message, MessageRef, ToolResult, ToolResults,
 };
 use crate::model::{Model, ThinkingLevel};
 use crate::outcome::{RunOutcome, RunStatus, ToolOutcome};
 use crate::repetition::Repetition;
 use crate::reply::{make_unique, tidy};
+use crate::token_count::{LEAST_TOKENS_PER_BYTE, TokenCounter, UNKNOWN_TOKENS_PER_BYTE};
 use crate::usage::Usage;
 
 /// The conversation and the counts of one pass of a run.
@@ -30,20 +32,34 @@ pub(crate) struct State {
     pub(crate) usage: Usage,
     pub(crate) cost: Option<f64>,
     pub(crate) turns: u32,
+    pub(crate) compactions: u32,
     pub(crate) cut_replies: u32,
     pub(crate) model: Arc<dyn Model>,
     pub(crate) tools: ToolSet,
     pub(crate) thinking: ThinkingLevel,
     /// The system prompt of the last turn.
     system: Option<Sent>,
-    /// Estimated bytes of the last request.
+    /// Estimated bytes of the last request, and the part of them that is not the conversation.
     asked_bytes: usize,
+    fixed_bytes: usize,
     tokens_per_byte: f64,
+    /// What the provider counted of the last request that it answered.
+    counted: Option<Counted>,
     /// Whether somebody was told that a limit cannot be kept.
     warned: bool,
     /// Whether queued messages were delivered at the end of the last turn.
     pub(crate) delivered: bool,
     pub(crate) repetition: Repetition,
+}
+
+/// What a provider counted.
+#[derive(Clone, Copy)]
+struct Counted {
+    tokens: u64,
+    /// The estimated bytes of that request.
+    bytes: usize,
+    /// How many messages the conversation had.
+    messages: usize,
 }
 
 /// A system prompt that was sent.
@@ -75,14 +91,16 @@ impl State {
             usage: Usage::default(),
             cost: Some(0.0),
             turns: 0,
+            compactions: 0,
             cut_replies: 0,
             model: Arc::clone(&config.inner.model),
             tools: config.inner.tools.clone(),
             thinking: config.inner.thinking,
             system: None,
             asked_bytes: 0,
-            // On the low side of what code and English take, until a provider has counted.
-            tokens_per_byte: 1.0 / 3.0,
+            fixed_bytes: 0,
+            tokens_per_byte: UNKNOWN_TOKENS_PER_BYTE,
+            counted: None,
             warned: false,
             delivered: false,
             repetition: Repetition::default(),
@@ -93,27 +111,6 @@ impl State {
         self.bytes += message.approximate_bytes();
         // Copies only while somebody still holds an earlier request.
         Arc::make_mut(&mut self.messages).push(message);
-    }
-
-    /// Adds messages of the user's side. Whether there was any that was not blank.
-    pub(crate) fn say(
-        &mut self,
-        cx: &RunContext,
-        messages: Vec<UserMessage>,
-        source: MessageSource,
-    ) -> bool {
-        let mut any = false;
-        for mut message in messages {
-            message.content.retain(|part| !part.is_blank());
-            if message.is_blank() {
-                continue;
-            }
-            any = true;
-            let message = MessageRef::new(Message::User(message));
-            self.push(message.clone());
-            cx.emit(Event::UserMessage { message, source });
-        }
-        any
     }
 
     pub(crate) fn has_something_to_answer(&self) -> bool {
@@ -179,6 +176,7 @@ impl State {
         /// so, and the conversation can be made shorter; a reply of a few tokens helps nobody.
         const LEAST: u64 = 1_024;
         self.asked_bytes = fixed_bytes.saturating_add(shown_bytes);
+        self.fixed_bytes = fixed_bytes;
         let info = self.model.info();
         let most = match (wanted, info.max_output_tokens) {
             (Some(wanted), Some(cap)) => Some(wanted.min(cap)),
@@ -211,6 +209,78 @@ impl State {
         (bytes as f64 * self.tokens_per_byte) as u64
     }
 
+    /// How full the window will be with the request that was put together last.
+    pub(crate) fn context_use(
+        &self,
+        counter: Option<Arc<dyn TokenCounter>>,
+        overflow: bool,
+    ) -> ContextUse {
+        let rest = || self.tokens(self.asked_bytes);
+        let tokens = match self.counted {
+            // What is new is counted, or estimated on the high side.
+            Some(counted) if self.asked_bytes >= counted.bytes => {
+                let new = self.messages.get(counted.messages..).unwrap_or_default();
+                let new = match &counter {
+                    Some(counter) => new.iter().map(|it| it.count_tokens(&**counter)).sum(),
+                    None => {
+                        let bytes = self.asked_bytes - counted.bytes;
+                        (bytes as f64 * self.tokens_per_byte.max(LEAST_TOKENS_PER_BYTE)) as u64
+                    }
+                };
+                counted.tokens.saturating_add(new)
+            }
+            Some(_) => rest(),
+            None => match &counter {
+                Some(counter) => {
+                    let shown = self.messages.iter();
+                    let shown: u64 = shown.map(|it| it.count_tokens(&**counter)).sum();
+                    shown.saturating_add(self.tokens(self.fixed_bytes))
+                }
+                None => rest(),
+            },
+        };
+        ContextUse {
+            turn: self.turns + 1,
+            model: Arc::clone(&self.model),
+            tokens,
+            fixed_tokens: self.tokens(self.fixed_bytes),
+            tokens_per_byte: self.tokens_per_byte.max(LEAST_TOKENS_PER_BYTE),
+            overflow,
+            counter,
+        }
+    }
+
+    /// Puts a summary in the place of the beginning of the conversation.
+    pub(crate) fn replace(&mut self, cx: &RunContext, compaction: Compaction, used: &ContextUse) {
+        let cut = self.messages.len().saturating_sub(compaction.kept);
+        let gone = self.messages.get(..cut).unwrap_or_default();
+        let gone: usize = gone.iter().map(|message| message.approximate_bytes()).sum();
+        let summary = compaction.summary;
+        let new: usize = summary
+            .iter()
+            .map(|message| message.approximate_bytes())
+            .sum();
+        // What was there before the run and is kept, and the summary, which stands for what was.
+        self.before = self.before.saturating_sub(cut) + summary.len();
+        self.bytes = self.bytes.saturating_sub(gone) + new;
+        self.asked_bytes = self.asked_bytes.saturating_sub(gone) + new;
+        Arc::make_mut(&mut self.messages).splice(..cut, summary);
+        self.counted = None;
+        self.compactions += 1;
+        if let Some(spent) = compaction.spent {
+            self.usage.add(&spent.usage);
+            self.cost = self.cost.zip(spent.cost).map(|(sum, cost)| sum + cost);
+        }
+        let after = self.tokens(self.asked_bytes);
+        if after >= used.tokens && !used.overflow {
+            let message =
+                "the conversation was made shorter, and its request did not become smaller";
+            cx.emit(Event::Warning {
+                message: message.to_owned(),
+            });
+        }
+    }
+
     /// Adds up what a reply used.
     pub(crate) fn count(&mut self, cx: &RunContext, reply: &AssistantMessage, limits: &Limits) {
         if let Some(usage) = &reply.usage {
@@ -218,6 +288,11 @@ impl State {
             if usage.input_tokens > 0 && self.asked_bytes > 0 {
                 let measured = usage.input_tokens as f64 / self.asked_bytes as f64;
                 self.tokens_per_byte = measured.clamp(0.1, 1.0);
+                self.counted = Some(Counted {
+                    tokens: usage.input_tokens,
+                    bytes: self.asked_bytes,
+                    messages: self.messages.len(),
+                });
             }
         }
         // A fallback may have answered, whose prices are not at hand: then the cost is not known.
@@ -250,12 +325,12 @@ impl State {
         }
     }
 
-    pub(crate) fn take_results(
-        &mut self,
+    pub(crate) fn results_of(
+        &self,
         batch: &Batch<'_>,
         outcomes: Vec<ToolOutcome>,
         max_bytes: usize,
-    ) -> Arc<ToolResults> {
+    ) -> ToolResults {
         let results = batch
             .calls()
             .iter()
@@ -266,9 +341,7 @@ impl State {
                 outcome: Arc::new(bounded(outcome, max_bytes)),
             })
             .collect();
-        let results = ToolResults { results };
-        self.push(MessageRef::new(Message::ToolResults(results.clone())));
-        Arc::new(results)
+        ToolResults { results }
     }
 
     pub(crate) fn end(self, cx: &RunContext, status: RunStatus) -> RunOutcome {
@@ -279,6 +352,7 @@ impl State {
             usage: self.usage,
             cost: self.cost,
             turns: self.turns,
+            compactions: self.compactions,
             undelivered: Vec::new(),
             history: Arc::unwrap_or_clone(self.messages),
         }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use futures::future::BoxFuture;
 use harness_prompt::SystemPrompt;
 
+use crate::compaction::ContextUse;
 use crate::context::{Caller, RunContext};
 use crate::message::{AssistantMessage, AssistantPart, Message, StopReason, Text};
 use crate::middleware::{ActiveCall, HookSet, Middleware, RunInput, TurnReport};
@@ -65,6 +66,7 @@ impl AgentEnd for Sentinel {
             usage: Usage::default(),
             cost: None,
             turns: 7,
+            compactions: 0,
             undelivered: Vec::new(),
         })
     }
@@ -141,6 +143,16 @@ pub async fn assert_hooks_honest(middleware: impl Middleware) {
         expect(HookSet::AGENT, same && end.take() == 1);
     }
     let model: Arc<dyn Model> = Arc::new(ScriptedModel::new([]));
+    if missing(HookSet::COMPACTION) {
+        let history = Arc::new(vec![Message::user("sentinel").into(); 3]);
+        let mut used = ContextUse::new(Arc::clone(&model), 1_000_000);
+        used.overflow = true;
+        let given = middleware.on_compaction(&cx, &history, &used).await;
+        expect(
+            HookSet::COMPACTION,
+            given.is_ok_and(|given| given.is_none()),
+        );
+    }
     let request = ModelRequest::new(model, vec![Message::user("sentinel").into()]);
     if missing(HookSet::REASONING) {
         let result = NextReasoning::new(&chain, &end)

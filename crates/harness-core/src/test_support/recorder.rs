@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use harness_prompt::SystemPrompt;
 
+use crate::compaction::{Compaction, ContextUse};
 use crate::context::RunContext;
 use crate::error::MiddlewareError;
 use crate::event::Event;
@@ -156,6 +157,16 @@ impl Middleware for Recorder {
     ) -> Result<TurnDecision, MiddlewareError> {
         self.note("after_turn");
         Ok(TurnDecision::default())
+    }
+
+    async fn on_compaction(
+        &self,
+        _: &RunContext,
+        _: &Arc<Vec<MessageRef>>,
+        _: &ContextUse,
+    ) -> Result<Option<Compaction>, MiddlewareError> {
+        self.note("on_compaction");
+        Ok(None)
     }
 
     fn on_event(&self, _cx: &RunContext, event: &Event) {
