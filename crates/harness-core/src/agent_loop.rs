@@ -419,8 +419,8 @@ impl Engine<'_> {
             let batch = Batch::new(self, name, state.tools.clone(), &reply.stop, calls);
             let outcomes = batch.run(cx).await;
             let results = Arc::new(state.results_of(&batch, outcomes, limits.result_bytes));
-            self.take_results(state, name, Arc::clone(&results)).await?;
-            if let Some(error) = batch.error() {
+            let error = self.take_results(state, name, &batch, &results).await?;
+            if let Some(error) = error {
                 end = Some(RunStatus::Failed(error));
             } else if reply.stop == StopReason::ContentFilter {
                 end = Some(RunStatus::Failed(Error::ContentFilter));

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use futures::FutureExt;
 
+use crate::batch::Batch;
 use crate::config::LoopConfig;
 use crate::context::RunContext;
-use crate::error::JournalError;
+use crate::error::{Error, JournalError};
 use crate::event::{Event, MessageSource};
 use crate::journal::{Effect, Journal, Record, Step, StepKind};
 use crate::message::{Message, MessageRef, ToolResults, UserMessage};
@@ -152,16 +153,24 @@ impl Engine<'_> {
         }
     }
 
-    /// Adds the results of a batch. If they cannot be recorded, they are added all the same: each call in
-    /// the history has its result, whatever happened.
+    /// Adds the results of a batch, and gives what ended the run in it, if anything did. If they cannot be
+    /// recorded, they are added all the same: each call in the history has its result, whatever happened.
     pub(crate) async fn take_results(
         &self,
         state: &mut State,
         turn: &str,
-        results: Arc<ToolResults>,
-    ) -> Result<(), JournalError> {
+        batch: &Batch<'_>,
+        results: &Arc<ToolResults>,
+    ) -> Result<Option<Error>, JournalError> {
         let message = MessageRef::new(Message::ToolResults(results.as_ref().clone()));
-        let noted = self.note(&format!("{turn}/results"), &message).await;
+        let noted = match batch.error() {
+            // Nothing is done under a journal that has failed.
+            Some(Error::Journal(error)) => Err(error),
+            error => {
+                let noted = self.note(&format!("{turn}/results"), &message).await;
+                noted.map(|()| error)
+            }
+        };
         state.push(message);
         noted
     }

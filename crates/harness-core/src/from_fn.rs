@@ -16,10 +16,13 @@
 //! # takes(no_deploys);
 //! ```
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 use harness_prompt::SystemPrompt;
 
+use crate::compaction::{Compaction, ContextUse};
 use crate::context::RunContext;
 use crate::error::MiddlewareError;
 use crate::event::Event;
@@ -278,5 +281,63 @@ impl Middleware for FromFn<EventFn> {
 
     fn on_event(&self, cx: &RunContext, event: &Event) {
         (self.function)(cx, event);
+    }
+}
+
+/// The hook [`Middleware::on_compaction`].
+#[derive(Debug)]
+pub enum CompactionFn {}
+impl sealed::Sealed for CompactionFn {}
+impl Kind for CompactionFn {
+    type Function = dyn for<'a> Fn(
+            &'a RunContext,
+            &'a Arc<Vec<MessageRef>>,
+            &'a ContextUse,
+        ) -> BoxFuture<'a, Result<Option<Compaction>, MiddlewareError>>
+        + Send
+        + Sync;
+}
+
+/// A middleware that makes the conversation shorter.
+pub fn on_compaction(
+    name: impl Into<String>,
+    function: impl for<'a> Fn(
+        &'a RunContext,
+        &'a Arc<Vec<MessageRef>>,
+        &'a ContextUse,
+    ) -> BoxFuture<'a, Result<Option<Compaction>, MiddlewareError>>
+    + Send
+    + Sync
+    + 'static,
+) -> FromFn<CompactionFn> {
+    let function: Box<<CompactionFn as Kind>::Function> = Box::new(function);
+    FromFn::new(name, function)
+}
+
+#[async_trait]
+impl Middleware for FromFn<CompactionFn> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn order(&self) -> i32 {
+        self.order
+    }
+
+    fn hooks(&self) -> HookSet {
+        HookSet::COMPACTION
+    }
+
+    fn on_failure(&self) -> FailurePolicy {
+        self.on_failure
+    }
+
+    async fn on_compaction(
+        &self,
+        cx: &RunContext,
+        history: &Arc<Vec<MessageRef>>,
+        used: &ContextUse,
+    ) -> Result<Option<Compaction>, MiddlewareError> {
+        (self.function)(cx, history, used).await
     }
 }

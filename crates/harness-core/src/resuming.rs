@@ -54,8 +54,9 @@ impl Engine<'_> {
         state.push(MessageRef::new(Message::Assistant(reply)));
         let batch = Batch::new(self, &name, state.tools.clone(), &stop, calls);
         let outcomes = batch.run(cx).await;
-        let results = state.results_of(&batch, outcomes, self.config.inner.limits.result_bytes);
-        self.take_results(state, &name, Arc::new(results)).await?;
-        Ok(batch.error().map(RunStatus::Failed))
+        let limits = &self.config.inner.limits;
+        let results = Arc::new(state.results_of(&batch, outcomes, limits.result_bytes));
+        let error = self.take_results(state, &name, &batch, &results).await?;
+        Ok(error.map(RunStatus::Failed))
     }
 }

@@ -165,7 +165,7 @@ impl Middleware for Recorder {
         _: &Arc<Vec<MessageRef>>,
         _: &ContextUse,
     ) -> Result<Option<Compaction>, MiddlewareError> {
-        self.note("on_compaction");
+        self.note("compaction");
         Ok(None)
     }
 

@@ -60,6 +60,12 @@ fn each_hook_has_an_adapter() {
     let noted = note("on_event");
     let on_event = from_fn::on_event("on_event", move |_, _| noted());
     middlewares.push((HookSet::EVENT, Arc::new(on_event)));
+    let noted = note("on_compaction");
+    let on_compaction = from_fn::on_compaction("on_compaction", move |_, _, _| {
+        noted();
+        Box::pin(async { Ok(None) })
+    });
+    middlewares.push((HookSet::COMPACTION, Arc::new(on_compaction)));
     assert_eq!(middlewares.len(), HookSet::all().iter().count());
 
     let model = scripted([Reply::call("c", "echo", HI), Reply::text("done")]);

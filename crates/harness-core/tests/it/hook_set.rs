@@ -7,10 +7,10 @@ use futures::FutureExt;
 use futures::executor::block_on;
 use harness_core::test_support::{ModelCallChain, Recorder, Reply, assert_hooks_honest};
 use harness_core::{
-    ActiveCall, Caller, Event, FailurePolicy, HookSet, Message, MessageRef, Middleware,
-    MiddlewareError, Model, ModelError, ModelRequest, ModelResult, NextActing, NextAgent,
-    NextModel, NextReasoning, NextTool, RunContext, RunInput, RunOutcome, SystemPrompt,
-    ToolOutcome, TurnDecision, TurnReport, async_trait,
+    ActiveCall, Caller, Compaction, CompactionReason, ContextUse, Event, FailurePolicy, HookSet,
+    Message, MessageRef, Middleware, MiddlewareError, Model, ModelError, ModelRequest, ModelResult,
+    NextActing, NextAgent, NextModel, NextReasoning, NextTool, RunContext, RunInput, RunOutcome,
+    SystemPrompt, ToolOutcome, TurnDecision, TurnReport, async_trait,
 };
 
 use crate::stage::{builder, echo, ran, scripted};
@@ -131,6 +131,18 @@ impl Middleware for Meddler {
         })
     }
 
+    async fn on_compaction(
+        &self,
+        _: &RunContext,
+        history: &Arc<Vec<MessageRef>>,
+        _: &ContextUse,
+    ) -> Result<Option<Compaction>, MiddlewareError> {
+        let summary = vec![Message::user("all that was said").into()];
+        let reason = CompactionReason::Manual;
+        let shorter = Compaction::new(summary, history.len() - 1, reason);
+        Ok(self.acts(HookSet::COMPACTION).then_some(shorter))
+    }
+
     fn on_event(&self, _: &RunContext, _: &Event) {}
 }
 
@@ -213,5 +225,5 @@ fn a_middleware_that_says_nothing_is_called_everywhere_and_fails_closed() {
     let recorder = Recorder::new("r");
     assert_eq!(recorder.hooks(), HookSet::all());
     assert_eq!(recorder.on_failure(), FailurePolicy::FailClosed);
-    assert_eq!(HookSet::all().iter().count(), 9);
+    assert_eq!(HookSet::all().iter().count(), 10);
 }

@@ -106,29 +106,38 @@ fn what_is_on_record() {
     insta::assert_snapshot!(names.join("\n"), @r"
     run
     start
+    in0
     t1/time
     t1/steer
+    t1/steer0
     t1/a1/model0
     t1/a1/jitter
     t1/a1/wait
     t1/a2/model1
     t1/a3/model2
+    t1/reply
     t1/call0/tool0
     t1/call1/tool0
+    t1/results
     t2/time
     t2/steer
     t2/a1/model0
     t2/a1/jitter
     t2/a1/wait
     t2/a2/model1
+    t2/reply
     t2/call2/tool0
+    t2/results
     t3/time
     t3/steer
     t3/a1/model0
+    t3/reply
     t3/more
+    t3/more0
     t4/time
     t4/steer
     t4/a1/model0
+    t4/reply
     t4/more
     ");
     assert!(steps.iter().all(|step| step.record.is_some()));

@@ -5,6 +5,7 @@
 
 #![cfg(test)]
 
+mod compaction;
 mod event;
 mod from_fn;
 mod handle;
@@ -20,6 +21,7 @@ mod onion;
 mod prompt;
 mod protocol;
 mod reply;
+mod resume;
 mod retry;
 mod rules;
 mod stage;

@@ -27,6 +27,7 @@ fn all_hooks_run() {
     let turn = [
         "a:system_prompt",
         "a:context",
+        "a:compaction",
         "a:reasoning>",
         "a:model_call>",
         "a:model_call<",
