@@ -116,6 +116,27 @@ impl Engine<'_> {
         }
     }
 
+    /// Puts on record that the run begins.
+    pub(crate) async fn begin(&self, name: &str, messages: usize) -> Result<(), JournalError> {
+        let model = &self.config.inner.model.info().id;
+        let effect = std::future::ready(Record::Noted).boxed();
+        let kind = StepKind::Begin { messages, model };
+        match self.step(name, kind, effect).await? {
+            Record::Noted => Ok(()),
+            _ => Err(Self::foreign(name)),
+        }
+    }
+
+    /// Adds what the user said when nothing can be put on record any more: it is not lost with the run.
+    pub(crate) fn say_unrecorded(cx: &RunContext, state: &mut State, messages: Vec<UserMessage>) {
+        for message in messages.into_iter().filter_map(without_blanks) {
+            let message = MessageRef::new(Message::User(message));
+            state.push(message.clone());
+            let source = MessageSource::Prompt;
+            cx.emit(Event::UserMessage { message, source });
+        }
+    }
+
     /// Adds messages of the user's side, each on record first. Whether there was any that was not blank.
     ///
     /// One that cannot be recorded is added, too: what the user said is not lost with the run.

@@ -18,7 +18,7 @@ use crate::compaction::{Compaction, ContextUse};
 use crate::error::{JournalError, ModelError};
 use crate::message::{AssistantMessage, MessageRef, UserMessage};
 use crate::middleware::ActiveCall;
-use crate::model::ModelRequest;
+use crate::model::{ModelId, ModelRequest};
 use crate::outcome::ToolOutcome;
 use crate::tool::Replay;
 
@@ -63,6 +63,14 @@ pub enum StepKind<'a> {
     Value,
     /// Waits. The effect ends early, with [`Record::Cancelled`], when the run is cancelled.
     Sleep(Duration),
+    /// A run begins, from a conversation that has so many messages and may end with open calls. A
+    /// middleware may let it begin again; then what it said before does not count.
+    Begin {
+        /// How many messages.
+        messages: usize,
+        /// The model that it begins with.
+        model: &'a ModelId,
+    },
     /// A message enters the conversation: once this is on record, it is part of it. Messages pass in the
     /// order in which they stand there, so that a journal that keeps them keeps the conversation.
     Message(&'a MessageRef),
@@ -96,6 +104,7 @@ impl StepKind<'_> {
             }
             | Self::Value
             | Self::Sleep(_)
+            | Self::Begin { .. }
             | Self::Message(_)
             | Self::Compaction(_)
             | Self::Model(_) => None,
@@ -120,7 +129,7 @@ pub enum Record {
     Cancelled,
     /// Messages that were taken from a queue.
     Messages(Vec<UserMessage>),
-    /// The message is part of the conversation.
+    /// It is on record that the run began, or that the message is part of the conversation.
     Noted,
     /// What stands for the beginning of the conversation from here on; `None`: nothing changes.
     Compacted(Option<Compaction>),

@@ -105,8 +105,9 @@ fn what_is_on_record() {
     let names: Vec<&str> = steps.iter().map(|step| step.name.as_str()).collect();
     insta::assert_snapshot!(names.join("\n"), @r"
     run
-    start
+    begin
     in0
+    start
     t1/time
     t1/steer
     t1/steer0
