@@ -23,6 +23,9 @@ pub enum Error {
     /// A template could not be rendered.
     #[error("a prompt cannot be rendered: {0}")]
     Prompt(#[from] harness_prompt::Error),
+    /// A session could not be read or written.
+    #[error(transparent)]
+    Session(#[from] harness_session::Error),
     /// Plan mode could not be changed, or not saved.
     #[error("plan mode: {0}")]
     Plan(String),

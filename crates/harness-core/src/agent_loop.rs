@@ -124,6 +124,11 @@ async fn drive(
         }
     };
     outcome.undelivered.extend(queues.close());
+    if !matches!(outcome.status, RunStatus::Failed(Error::Journal(_)))
+        && let Err(error) = engine.end(&outcome).await
+    {
+        outcome.status = RunStatus::Failed(error.into());
+    }
     cx.emit(Event::RunEnd(Box::new(RunEnd::new(&outcome, session))));
     outcome
 }
@@ -419,7 +424,7 @@ impl Engine<'_> {
         } else {
             let batch = Batch::new(self, name, state.tools.clone(), &reply.stop, calls);
             let outcomes = batch.run(cx).await;
-            let results = Arc::new(state.results_of(&batch, outcomes, limits.result_bytes));
+            let results = Arc::new(batch.results(outcomes));
             let error = self.take_results(state, name, &batch, &results).await?;
             if let Some(error) = error {
                 end = Some(RunStatus::Failed(error));

@@ -15,7 +15,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::event::Event;
 use crate::journal::{Record, StepKind};
-use crate::message::{StopReason, ToolCall};
+use crate::message::{StopReason, ToolCall, ToolResult, ToolResults};
 use crate::middleware::ActiveCall;
 use crate::next::{ActingEnd, NextActing, NextTool, ToolEnd};
 use crate::outcome::{OutputPart, ToolOutcome};
@@ -91,6 +91,23 @@ impl<'a> Batch<'a> {
 
     pub(crate) fn calls(&self) -> &[ToolCall] {
         &self.calls
+    }
+
+    /// The results, of the outcomes that [`run`](Self::run) gave.
+    pub(crate) fn results(&self, outcomes: Vec<ToolOutcome>) -> ToolResults {
+        let most = self.engine.config.inner.limits.result_bytes;
+        let results = self
+            .calls
+            .iter()
+            .zip(outcomes)
+            .map(|(call, outcome)| ToolResult {
+                call_id: call.id.clone(),
+                name: call.name.clone(),
+                outcome: Arc::new(bounded(outcome, most)),
+            });
+        ToolResults {
+            results: results.collect(),
+        }
     }
 
     /// What ends the run, if anything did.

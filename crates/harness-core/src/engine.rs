@@ -13,6 +13,7 @@ use crate::error::{Error, JournalError};
 use crate::event::{Event, MessageSource};
 use crate::journal::{Effect, Journal, Record, Step, StepKind};
 use crate::message::{Message, MessageRef, ToolResults, UserMessage};
+use crate::outcome::RunOutcome;
 use crate::queue::Queues;
 use crate::state::State;
 
@@ -124,6 +125,15 @@ impl Engine<'_> {
         match self.step(name, kind, effect).await? {
             Record::Noted => Ok(()),
             _ => Err(Self::foreign(name)),
+        }
+    }
+
+    /// Puts on record how the run ended.
+    pub(crate) async fn end(&self, outcome: &RunOutcome) -> Result<(), JournalError> {
+        let effect = std::future::ready(Record::Noted).boxed();
+        match self.step("end", StepKind::End(outcome), effect).await? {
+            Record::Noted => Ok(()),
+            _ => Err(Self::foreign("end")),
         }
     }
 

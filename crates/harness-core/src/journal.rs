@@ -19,7 +19,7 @@ use crate::error::{JournalError, ModelError};
 use crate::message::{AssistantMessage, MessageRef, UserMessage};
 use crate::middleware::ActiveCall;
 use crate::model::{ModelId, ModelRequest};
-use crate::outcome::ToolOutcome;
+use crate::outcome::{RunOutcome, ToolOutcome};
 use crate::tool::Replay;
 
 /// What a step does when it is not answered from the record. Runs at most once.
@@ -71,6 +71,8 @@ pub enum StepKind<'a> {
         /// The model that it begins with.
         model: &'a ModelId,
     },
+    /// The run has ended like this. Not passed if the journal has failed before.
+    End(&'a RunOutcome),
     /// A message enters the conversation: once this is on record, it is part of it. Messages pass in the
     /// order in which they stand there, so that a journal that keeps them keeps the conversation.
     Message(&'a MessageRef),
@@ -105,6 +107,7 @@ impl StepKind<'_> {
             | Self::Value
             | Self::Sleep(_)
             | Self::Begin { .. }
+            | Self::End(_)
             | Self::Message(_)
             | Self::Compaction(_)
             | Self::Model(_) => None,
@@ -129,7 +132,7 @@ pub enum Record {
     Cancelled,
     /// Messages that were taken from a queue.
     Messages(Vec<UserMessage>),
-    /// It is on record that the run began, or that the message is part of the conversation.
+    /// It is on record that the run began or ended, or that the message is part of the conversation.
     Noted,
     /// What stands for the beginning of the conversation from here on; `None`: nothing changes.
     Compacted(Option<Compaction>),

@@ -54,8 +54,7 @@ impl Engine<'_> {
         state.push(MessageRef::new(Message::Assistant(reply)));
         let batch = Batch::new(self, &name, state.tools.clone(), &stop, calls);
         let outcomes = batch.run(cx).await;
-        let limits = &self.config.inner.limits;
-        let results = Arc::new(state.results_of(&batch, outcomes, limits.result_bytes));
+        let results = Arc::new(batch.results(outcomes));
         let error = self.take_results(state, &name, &batch, &results).await?;
         Ok(error.map(RunStatus::Failed))
     }

@@ -1,0 +1,314 @@
+//! The conversation of a branch, as a run goes on from it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use harness_core::{
+    Message, MessageRef, ModelId, ThinkingLevel, ToolOutcome, ToolResult, ToolResults, UserMessage,
+    protocol,
+};
+
+use crate::entry::{Body, CompactionBody, Entry, Intent, Queue, ResultsBody, Settled};
+use crate::error::Error;
+use crate::id::EntryId;
+use crate::node::NodeKind;
+use crate::store::Log;
+
+/// The conversation of a branch, from its newest compaction on, and what a run that was cut off left open.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Context {
+    /// The messages. They can be gone on from; if [`is_open`](Self::is_open), the last one may be a reply
+    /// whose calls have no results yet.
+    pub messages: Vec<MessageRef>,
+    /// For each message, the entry that it came from.
+    pub entries: Vec<EntryId>,
+    /// The model that was used last.
+    pub model: Option<ModelId>,
+    /// The thinking level that was used last.
+    pub thinking: Option<ThinkingLevel>,
+    /// Messages that wait to be delivered, oldest first.
+    pub queued: Vec<Queued>,
+    /// The run that did not end.
+    pub open_run: Option<EntryId>,
+    /// How far the calls of the last reply came, by their ids.
+    pub(crate) calls: HashMap<String, CallState>,
+    /// Facts of the newest compaction.
+    pub compaction_details: Option<serde_json::Value>,
+}
+
+/// A message that waits.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Queued {
+    /// The entry that has it.
+    pub entry: EntryId,
+    /// Where it waits.
+    pub queue: Queue,
+    /// The message.
+    pub message: UserMessage,
+}
+
+/// How far a call came.
+#[derive(Clone, Debug)]
+pub(crate) enum CallState {
+    /// It had begun, and its end is not on record.
+    Begun { intent: EntryId },
+    /// It ended.
+    Ended {
+        settlement: EntryId,
+        outcome: Arc<ToolOutcome>,
+        elapsed: Duration,
+    },
+}
+
+impl Context {
+    /// Whether the last run did not end: the process died, or the run was dropped.
+    pub fn is_open(&self) -> bool {
+        self.open_run.is_some()
+    }
+
+    /// Whether there is something to answer: a run may go on from here without a new message.
+    pub fn has_something_to_answer(&self) -> bool {
+        match self.messages.last().map(|last| &**last) {
+            None => false,
+            Some(Message::Assistant(reply)) => {
+                self.is_open() && reply.tool_calls().next().is_some()
+            }
+            Some(_) => true,
+        }
+    }
+
+    /// Reads the branch that ends with an entry.
+    pub(crate) fn read(log: &dyn Log, leaf: u64) -> Result<Self, Error> {
+        let walk = Walk::back(log, leaf)?;
+        let mut context = Self::default();
+        let mut settled: HashMap<EntryId, Arc<ToolOutcome>> = HashMap::new();
+        for entry in log.read_all(&walk.numbers)? {
+            context.take(log, entry, &mut settled)?;
+        }
+        context.mend();
+        Ok(context)
+    }
+
+    fn take(
+        &mut self,
+        log: &dyn Log,
+        entry: Entry,
+        settled: &mut HashMap<EntryId, Arc<ToolOutcome>>,
+    ) -> Result<(), Error> {
+        let id = entry.id;
+        match entry.body {
+            Body::Message(body) => {
+                if let Some(queued) = body.queued {
+                    self.queued.retain(|waiting| waiting.entry != queued);
+                }
+                self.calls.clear();
+                self.push(id, body.message);
+            }
+            Body::Results(body) => {
+                self.calls.clear();
+                self.push(id, results_of(body, settled));
+            }
+            Body::CustomMessage(body) => self.push(id, Message::User(body.message).into()),
+            Body::BranchSummary(body) => self.push(id, body.message),
+            Body::Compaction(body) => self.compact(log, id, body)?,
+            Body::ModelChange(body) => self.model = Some(body.model),
+            Body::ThinkingChange(body) => self.thinking = Some(body.thinking),
+            // Whoever goes elsewhere does not go on with what was open.
+            Body::Leaf(_) => {
+                self.open_run = None;
+                self.calls.clear();
+            }
+            Body::Queued(body) => self.queued.push(Queued {
+                entry: id,
+                queue: body.queue,
+                message: body.message,
+            }),
+            Body::Intent(Intent::Run { .. }) => self.open_run = Some(id),
+            Body::Intent(Intent::Tool { call_id, .. }) => {
+                self.calls.insert(call_id, CallState::Begun { intent: id });
+            }
+            Body::Settlement(settlement) => match settlement.what {
+                Settled::Run { .. } => self.open_run = None,
+                Settled::Tool {
+                    call_id,
+                    outcome,
+                    elapsed,
+                } => {
+                    settled.insert(id, Arc::clone(&outcome));
+                    let ended = CallState::Ended {
+                        settlement: id,
+                        outcome,
+                        elapsed,
+                    };
+                    self.calls.insert(call_id, ended);
+                }
+                Settled::Model { .. } => {}
+            },
+            Body::Intent(Intent::Model { .. })
+            | Body::Label(_)
+            | Body::Name(_)
+            | Body::Custom(_)
+            | Body::Usage(_)
+            | Body::Unknown(_) => {}
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, entry: EntryId, message: MessageRef) {
+        self.messages.push(message);
+        self.entries.push(entry);
+    }
+
+    /// Puts a summary before what was kept: all that was read so far.
+    fn compact(&mut self, log: &dyn Log, id: EntryId, body: CompactionBody) -> Result<(), Error> {
+        let summary = body.messages.len();
+        self.messages.splice(..0, body.messages);
+        self.entries.splice(..0, vec![id; summary]);
+        self.model = self.model.take().or(body.model);
+        self.thinking = self.thinking.or(body.thinking);
+        self.compaction_details = Some(body.details);
+        let mut waiting = Vec::new();
+        for entry in body.queued {
+            if let Some(known) = self.queued.iter().find(|known| known.entry == entry) {
+                waiting.push(known.clone());
+            } else if let Some(number) = log.find(entry)?
+                && let Ok(Entry {
+                    body: Body::Queued(body),
+                    ..
+                }) = log.read(number)
+            {
+                waiting.push(Queued {
+                    entry,
+                    queue: body.queue,
+                    message: body.message,
+                });
+            }
+        }
+        self.queued = waiting;
+        Ok(())
+    }
+
+    /// Makes the messages fit to go on with, whatever is missing in the file.
+    fn mend(&mut self) {
+        let mut open = None;
+        if self.is_open()
+            && let Some(Message::Assistant(reply)) = self.messages.last().map(|last| &**last)
+            && reply.tool_calls().next().is_some()
+        {
+            open = self.messages.pop().zip(self.entries.pop());
+        }
+        let before = std::mem::take(&mut self.messages);
+        let entries = std::mem::take(&mut self.entries);
+        let mended = protocol::repair(before.clone());
+        let mut known = before.iter().zip(entries).peekable();
+        let mut last = None;
+        for message in mended {
+            // What was mended is not the same message any more; it came from the entry before.
+            let mut here = known.clone();
+            if let Some((_, entry)) = here.find(|(known, _)| known.same(&message)) {
+                last = Some(entry);
+                known = here;
+            } else if last.is_none() {
+                last = known.peek().map(|(_, entry)| *entry);
+            }
+            if let Some(entry) = last {
+                self.push(entry, message);
+            }
+        }
+        if let Some((message, entry)) = open {
+            self.push(entry, message);
+        }
+    }
+}
+
+/// The results, with the outcomes that their settlements say.
+fn results_of(body: ResultsBody, settled: &HashMap<EntryId, Arc<ToolOutcome>>) -> MessageRef {
+    let result = |result: crate::entry::StoredResult| {
+        let known = result.settlement.and_then(|id| settled.get(&id).cloned());
+        ToolResult {
+            call_id: result.call_id,
+            name: result.name,
+            outcome: result
+                .outcome
+                .or(known)
+                .unwrap_or_else(|| Arc::new(ToolOutcome::Interrupted)),
+        }
+    };
+    let results = body.results.into_iter().map(result).collect();
+    Message::ToolResults(ToolResults { results }).into()
+}
+
+/// The entries that have to be read.
+struct Walk {
+    numbers: Vec<u64>,
+}
+
+impl Walk {
+    /// Walks from the leaf to the newest compaction, and on to the first entry that it kept.
+    fn back(log: &dyn Log, leaf: u64) -> Result<Self, Error> {
+        let mut numbers = Vec::new();
+        let mut next = Some(leaf);
+        // Where the newest compaction begins to keep; unknown before it is met.
+        let mut until: Option<Option<u64>> = None;
+        let mut compaction_at = 0;
+        let mut in_last_turn = true;
+        let mut found = false;
+        while let Some(number) = next {
+            let node = log.node(number)?;
+            if until.is_none() && node.kind == NodeKind::Compaction {
+                // One that cannot be read is as if it had not been.
+                if let Ok(Entry {
+                    body: Body::Compaction(body),
+                    ..
+                }) = log.read(number)
+                {
+                    numbers.push(number);
+                    compaction_at = numbers.len();
+                    let kept = match body.first_kept {
+                        Some(id) => log.find(id)?.filter(|kept| *kept < number),
+                        None => None,
+                    };
+                    if kept.is_none() {
+                        found = true;
+                        break;
+                    }
+                    until = Some(kept);
+                }
+            } else if counts(node.kind, in_last_turn)
+                && !(until.is_some() && node.kind == NodeKind::Compaction)
+            {
+                numbers.push(number);
+            }
+            in_last_turn &= node.kind != NodeKind::AssistantMessage;
+            if until == Some(Some(number)) {
+                found = true;
+                break;
+            }
+            next = node.parent.filter(|parent| *parent < number);
+        }
+        // The first that was kept is not on this branch: then nothing is, rather than all.
+        if until.is_some() && !found {
+            numbers.truncate(compaction_at);
+        }
+        numbers.reverse();
+        Ok(Self { numbers })
+    }
+}
+
+/// Whether an entry says something of the conversation. Calls that began matter only if they are those of
+/// the last reply.
+fn counts(kind: NodeKind, in_last_turn: bool) -> bool {
+    match kind {
+        NodeKind::ToolIntent => in_last_turn,
+        NodeKind::ModelIntent
+        | NodeKind::Label
+        | NodeKind::Name
+        | NodeKind::Custom
+        | NodeKind::Usage
+        | NodeKind::Unknown => false,
+        _ => true,
+    }
+}
