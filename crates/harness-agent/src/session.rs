@@ -7,8 +7,8 @@ use std::task::{Context, Poll};
 use futures::StreamExt;
 use futures::stream::Stream;
 use harness_core::{
-    Caller, CancellationToken, Event, LoopConfig, MessageRef, RunError, RunHandle, RunInput,
-    RunOptions, RunOutcome, UserMessage,
+    Caller, CancellationToken, Event, LoopConfig, Message, MessageRef, RunError, RunHandle,
+    RunInput, RunOptions, RunOutcome, UserMessage,
 };
 use harness_session::{Header, MemoryStore, Queue, Session, SessionId, SessionJournal};
 
@@ -123,6 +123,18 @@ impl AgentSession {
     /// Whether the last run was cut off in its middle, and [`go_on`](Self::go_on) would go on with it.
     pub fn was_cut_off(&self) -> bool {
         self.open
+    }
+
+    /// Whether there is something to answer, so that [`go_on`](Self::go_on) asks the model: a message, results,
+    /// calls that were not made, or messages that wait.
+    pub fn has_something_to_answer(&self) -> bool {
+        let last = self.history.last().map(|last| &**last);
+        let answered = match last {
+            None => true,
+            Some(Message::Assistant(reply)) => !self.open || reply.tool_calls().next().is_none(),
+            Some(_) => false,
+        };
+        !answered || !self.journal.queued().is_empty()
     }
 
     /// Looks at the session, or writes entries of one's own: labels, names, custom ones. Where the

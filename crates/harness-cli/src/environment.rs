@@ -172,6 +172,11 @@ impl Environment {
         self.base_folder("XDG_STATE_HOME", ".local/state")
     }
 
+    /// The folder for what the user would not want to lose.
+    pub(crate) fn data_folder(&self) -> Option<PathBuf> {
+        self.base_folder("XDG_DATA_HOME", ".local/share")
+    }
+
     /// The folder for what can be fetched again.
     pub(crate) fn cache_folder(&self) -> Option<PathBuf> {
         self.base_folder("XDG_CACHE_HOME", ".cache")

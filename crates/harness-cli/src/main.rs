@@ -6,6 +6,7 @@
 
 mod arguments;
 mod config_file;
+mod conversation;
 mod demo;
 mod doctor;
 mod environment;
@@ -21,7 +22,9 @@ mod prompt_input;
 mod prompt_library;
 mod prompt_record;
 mod run_command;
+mod run_session;
 mod services;
+mod session_place;
 mod settings;
 mod setup;
 mod signals;

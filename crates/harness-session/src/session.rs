@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use harness_core::{ModelId, ThinkingLevel};
+
 use crate::context::Context;
 use crate::entry::{Body, Entry, LabelBody, LeafBody, NameBody};
 use crate::error::Error;
@@ -163,6 +165,32 @@ impl Session {
             Some(leaf) => Context::read(&*self.log, leaf.number),
             None => Ok(Context::default()),
         }
+    }
+
+    /// The model and the thinking level that were used last.
+    pub fn last_choice(&self) -> Result<(Option<ModelId>, Option<ThinkingLevel>), Error> {
+        let (mut model, mut thinking) = (None, None);
+        let mut next = self.leaf.map(|leaf| leaf.number);
+        while let Some(number) = next.filter(|_| model.is_none() || thinking.is_none()) {
+            let kind = self.log.node(number)?.kind;
+            let says = matches!(
+                kind,
+                NodeKind::ModelChange | NodeKind::ThinkingChange | NodeKind::Compaction
+            );
+            // What cannot be read says nothing.
+            let entry = says.then(|| self.log.read(number).ok()).flatten();
+            match entry.map(|entry| entry.body) {
+                Some(Body::ModelChange(body)) => model = model.or(Some(body.model)),
+                Some(Body::ThinkingChange(body)) => thinking = thinking.or(Some(body.thinking)),
+                Some(Body::Compaction(body)) => {
+                    model = model.or(body.model);
+                    thinking = thinking.or(body.thinking);
+                }
+                _ => {}
+            }
+            next = self.parent(number)?;
+        }
+        Ok((model, thinking))
     }
 
     /// The entries of the leaf's branch that are not on the branch of `target`, oldest first: what is left
