@@ -429,7 +429,12 @@ impl Entry {
             Body::Intent(body) => self.write_line(line, body),
             Body::Settlement(body) => self.write_line(line, body),
             Body::Unknown(body) => {
-                line.extend_from_slice(body.line.get().as_bytes());
+                // Between tokens, JSON may have line ends; within a string it has none.
+                let bytes = body.line.get().bytes();
+                line.extend(bytes.map(|byte| match byte {
+                    b'\n' | b'\r' => b' ',
+                    byte => byte,
+                }));
                 line.push(b'\n');
                 Ok(())
             }

@@ -38,7 +38,9 @@ pub enum Error {
         what: String,
     },
     /// It was written by a newer version. It is left as it is.
-    #[error("{place} has version {version} of the format; this program knows versions up to {VERSION}")]
+    #[error(
+        "{place} has version {version} of the format; this program knows versions up to {VERSION}"
+    )]
     Newer {
         /// The session's file, or its id.
         place: String,
@@ -87,7 +89,10 @@ pub enum Error {
 
 impl Error {
     /// The error of a system call on a path.
-    pub(crate) fn io(what: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io(
+        what: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |error| Self::Io { what, path, error }
     }

@@ -45,6 +45,11 @@ impl SessionId {
     pub fn time(self) -> Timestamp {
         time_of(self.0)
     }
+
+    /// Its sixteen bytes.
+    pub(crate) fn as_bytes(&self) -> &[u8; 16] {
+        self.0.as_bytes()
+    }
 }
 
 impl Default for SessionId {
@@ -161,7 +166,9 @@ mod tests {
 
     #[test]
     fn the_numbers_of_a_millisecond_carry_over_into_the_next() {
-        let full = EntryId(Uuid::from_u128((7 << 80) | (0x7fff << 64) | (0xbfff_ffff_ffff_ffff)));
+        let full = EntryId(Uuid::from_u128(
+            (7 << 80) | (0x7fff << 64) | (0xbfff_ffff_ffff_ffff),
+        ));
         let next = EntryId::after(Some(full), Timestamp(0));
         assert!(next > full);
         assert_eq!(next.time(), Timestamp(8));

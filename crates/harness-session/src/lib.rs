@@ -1,12 +1,32 @@
 //! The conversation of an agent, as a tree of entries that outlives the process.
 
+mod block_cache;
 mod entry;
 mod error;
+mod file_lock;
+mod flusher;
+mod glance;
 mod header;
+mod header_line;
 mod id;
+mod index_record;
+mod jsonl_log;
+mod jsonl_store;
+mod line_index;
+mod lines;
+mod memory_store;
+mod migration;
 mod node;
+mod prefilter;
+mod repair;
+mod replacement;
+mod scan;
 mod search;
+mod session_files;
 mod store;
+mod tail;
+#[cfg(feature = "test-support")]
+pub mod test_support;
 
 pub use entry::{
     Body, BranchSummaryBody, CompactionBody, CustomBody, CustomMessageBody, Entry, Intent,
@@ -16,5 +36,8 @@ pub use entry::{
 pub use error::Error;
 pub use header::{Header, Parent, VERSION};
 pub use id::{EntryId, SessionId, Timestamp};
+pub use jsonl_store::JsonlStore;
+pub use memory_store::MemoryStore;
 pub use node::{Node, NodeKind};
+pub use repair::RepairReport;
 pub use store::{Access, Durability, Filter, Hit, Listed, Log, Store};

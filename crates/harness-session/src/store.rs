@@ -201,7 +201,12 @@ pub struct Hit {
 
 impl Hit {
     /// An entry that was found.
-    pub fn new(session: SessionId, entry: &Entry, role: impl Into<String>, excerpt: String) -> Self {
+    pub fn new(
+        session: SessionId,
+        entry: &Entry,
+        role: impl Into<String>,
+        excerpt: String,
+    ) -> Self {
         Self {
             session,
             entry: entry.id,
