@@ -128,13 +128,15 @@ impl AgentSession {
     /// Whether there is something to answer, so that [`go_on`](Self::go_on) asks the model: a message, results,
     /// calls that were not made, or messages that wait.
     pub fn has_something_to_answer(&self) -> bool {
-        let last = self.history.last().map(|last| &**last);
-        let answered = match last {
-            None => true,
-            Some(Message::Assistant(reply)) => !self.open || reply.tool_calls().next().is_none(),
-            Some(_) => false,
-        };
-        !answered || !self.journal.queued().is_empty()
+        self.history_wants_an_answer() || !self.journal.queued().is_empty()
+    }
+
+    fn history_wants_an_answer(&self) -> bool {
+        match self.history.last().map(|last| &**last) {
+            None => false,
+            Some(Message::Assistant(reply)) => self.open && reply.tool_calls().next().is_some(),
+            Some(_) => true,
+        }
     }
 
     /// Looks at the session, or writes entries of one's own: labels, names, custom ones. Where the
@@ -189,7 +191,7 @@ impl AgentSession {
         cancellation: Option<CancellationToken>,
     ) -> SessionRun<'_> {
         // What waited for the end of a run that goes on now still waits for it; everything else comes first.
-        let goes_on = self.open && messages.is_empty();
+        let goes_on = self.open && messages.is_empty() && self.history_wants_an_answer();
         let (later, mut all): (Vec<_>, Vec<_>) = self
             .journal
             .queued()

@@ -170,6 +170,7 @@ impl Context {
         self.model = self.model.take().or(body.model);
         self.thinking = self.thinking.or(body.thinking);
         self.compaction_details = Some(body.details);
+        self.open_run = body.run;
         let mut waiting = Vec::new();
         for entry in body.queued {
             if let Some(known) = self.queued.iter().find(|known| known.entry == entry) {

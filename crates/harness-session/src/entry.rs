@@ -148,6 +148,9 @@ pub struct CompactionBody {
     /// The messages that wait.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub queued: Vec<EntryId>,
+    /// The intent of the run that is going on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<EntryId>,
     /// Facts for programs.
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     pub details: serde_json::Value,
@@ -429,7 +432,12 @@ impl Entry {
             Body::Intent(body) => self.write_line(line, body),
             Body::Settlement(body) => self.write_line(line, body),
             Body::Unknown(body) => {
-                line.extend_from_slice(body.line.get().as_bytes());
+                // Between tokens, JSON may have line ends; within a string it has none.
+                let bytes = body.line.get().bytes();
+                line.extend(bytes.map(|byte| match byte {
+                    b'\n' | b'\r' => b' ',
+                    byte => byte,
+                }));
                 line.push(b'\n');
                 Ok(())
             }

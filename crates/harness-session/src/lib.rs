@@ -1,16 +1,35 @@
 //! The conversation of an agent, as a tree of entries that outlives the process.
 
+mod block_cache;
 mod context;
 mod entry;
 mod error;
+mod file_lock;
+mod flusher;
+mod glance;
 mod header;
+mod header_line;
 mod id;
+mod index_record;
+mod jsonl_log;
+mod jsonl_store;
+mod line_index;
+mod lines;
 mod memory_store;
+mod migration;
 mod node;
+mod prefilter;
+mod repair;
+mod replacement;
+mod scan;
 mod search;
 mod session;
+mod session_files;
 mod session_journal;
 mod store;
+mod tail;
+#[cfg(feature = "test-support")]
+pub mod test_support;
 
 pub use context::{Context, Queued};
 pub use entry::{
@@ -21,8 +40,10 @@ pub use entry::{
 pub use error::Error;
 pub use header::{Header, Parent, VERSION};
 pub use id::{EntryId, SessionId, Timestamp};
+pub use jsonl_store::JsonlStore;
 pub use memory_store::MemoryStore;
 pub use node::{Node, NodeKind};
+pub use repair::RepairReport;
 pub use session::Session;
 pub use session_journal::SessionJournal;
 pub use store::{Access, Durability, Filter, Hit, Listed, Log, Store};

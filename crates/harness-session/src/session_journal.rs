@@ -281,6 +281,7 @@ impl State {
             model: self.model.clone(),
             thinking: self.thinking,
             queued: self.queued.iter().map(|queued| queued.entry).collect(),
+            run: self.run,
             details: compaction.details.clone(),
         }))?;
         self.entries

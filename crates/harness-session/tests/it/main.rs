@@ -1,2 +1,4 @@
 //! The integration tests.
 #![cfg(test)]
+
+mod suite;

@@ -182,8 +182,10 @@ pub(crate) fn run(folder: &Path, kill_at: Option<u64>) {
         .unwrap();
     let mut session = agent.session_in(session).unwrap();
     let said = folder.join(SAID);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time();
-    let runtime = { runtime }.build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
     runtime.block_on(async {
         let ended = session
             .history()
@@ -192,16 +194,14 @@ pub(crate) fn run(folder: &Path, kill_at: Option<u64>) {
         if ended && !session.was_cut_off() && session.undelivered().is_empty() {
             return;
         }
-        let is_new = session.history().is_empty() && !said.exists();
-        let run = if is_new || !session.has_something_to_answer() {
-            if session.history().is_empty() {
-                session.prompt("go")
-            } else {
-                // The end was told, and the run's own end was not recorded.
-                return;
-            }
-        } else {
+        let is_new = session.with_session(|session| session.log().is_empty());
+        let run = if session.has_something_to_answer() {
             session.go_on()
+        } else if session.history().is_empty() {
+            session.prompt("go")
+        } else {
+            // The end was told, and the run's own end was not recorded.
+            return;
         };
         if is_new {
             let control = run.control();
