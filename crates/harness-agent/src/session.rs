@@ -29,11 +29,11 @@ use crate::session_control::SessionControl;
 /// [`end`](Self::end) ends them; a session that is dropped kills them.
 #[derive(Debug)]
 pub struct AgentSession {
-    harness: AgentHarness,
-    config: LoopConfig,
-    caller: Caller,
-    journal: Arc<SessionJournal>,
-    history: Vec<MessageRef>,
+    pub(crate) harness: AgentHarness,
+    pub(crate) config: LoopConfig,
+    pub(crate) caller: Caller,
+    pub(crate) journal: Arc<SessionJournal>,
+    pub(crate) history: Vec<MessageRef>,
     /// Whether the last run was cut off: what it had begun is gone on with.
     open: bool,
 }
@@ -221,7 +221,7 @@ impl AgentSession {
     }
 
     /// Reads the conversation anew from what is on record.
-    fn reload(&mut self) -> Result<(), Error> {
+    pub(crate) fn reload(&mut self) -> Result<(), Error> {
         let context = self.journal.context()?;
         self.adopt(context);
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use harness_agent::{AgentHarness, AgentSession, SessionRun};
+use harness_agent::{AgentHarness, AgentSession, LeftBehind, SessionRun};
 use harness_core::{Caller, CancellationToken, UserMessage};
 use harness_session::{EntryId, NodeKind};
 
@@ -70,8 +70,12 @@ impl Conversation {
             }
         });
         let target = target.map_err(|error| failure(&error))?;
-        let summary = summary.then_some(None);
-        let summarised = self.session.go_to(target, summary, cancel.clone()).await;
+        let left = if summary {
+            LeftBehind::Summarised
+        } else {
+            LeftBehind::Dropped
+        };
+        let summarised = self.session.go_to(target, left, cancel.clone()).await;
         match summarised {
             Ok(_) => Ok(()),
             Err(error) => Err(Failure::failed(format!(

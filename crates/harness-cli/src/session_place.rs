@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use harness_session::{Error, JsonlStore, SessionId};
+use harness_session::{Error, JsonlStore, SessionId, Store};
 
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -35,7 +35,6 @@ impl SessionPlace {
 
     /// The session whose id begins like this.
     pub(crate) fn find(&self, text: &str) -> Result<SessionId, Failure> {
-        use harness_session::Store;
         self.store.find(text).map_err(|error| failure(&error))
     }
 

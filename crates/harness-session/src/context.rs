@@ -83,9 +83,14 @@ impl Context {
     /// Reads the branch that ends with an entry.
     pub(crate) fn read(log: &dyn Log, leaf: u64) -> Result<Self, Error> {
         let walk = Walk::back(log, leaf)?;
+        Self::of(log, log.read_all(&walk.numbers)?)
+    }
+
+    /// The conversation of these entries, which follow one another.
+    pub(crate) fn of(log: &dyn Log, entries: Vec<Entry>) -> Result<Self, Error> {
         let mut context = Self::default();
         let mut settled: HashMap<EntryId, Arc<ToolOutcome>> = HashMap::new();
-        for entry in log.read_all(&walk.numbers)? {
+        for entry in entries {
             context.take(log, entry, &mut settled)?;
         }
         context.mend();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use harness_core::{ModelId, ThinkingLevel};
+use harness_core::{MessageRef, ModelId, ThinkingLevel};
 
 use crate::context::Context;
 use crate::entry::{Body, Entry, LabelBody, LeafBody, NameBody};
@@ -207,6 +207,12 @@ impl Session {
             .take_while(|(here, there)| here == there)
             .count();
         self.log.read_all(here.get(common..).unwrap_or_default())
+    }
+
+    /// The messages of what [`left_behind`](Self::left_behind) gives, each call with its result.
+    pub fn messages_left_behind(&self, target: Option<EntryId>) -> Result<Vec<MessageRef>, Error> {
+        let entries = self.left_behind(target)?;
+        Ok(Context::of(&*self.log, entries)?.messages)
     }
 
     /// The numbers and places of all entries.
