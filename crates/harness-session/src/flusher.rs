@@ -9,6 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use crate::block_cache::read_up_to;
+use crate::file_lock::SessionFile;
 
 /// What makes a file durable; another one in tests.
 type SyncData = Box<dyn Fn(&File) -> io::Result<()> + Send + Sync>;
@@ -22,7 +23,7 @@ pub(crate) struct Flusher {
 }
 
 struct Shared {
-    file: Arc<File>,
+    file: Arc<SessionFile>,
     sync_data: SyncData,
     state: Mutex<State>,
     changed: Condvar,
@@ -57,11 +58,16 @@ impl fmt::Debug for Shared {
 impl Flusher {
     /// `durable` is up to where the file is known to be durable; `folders` is what has names of it that
     /// are not.
-    pub(crate) fn new(file: Arc<File>, durable: u64, folders: Vec<PathBuf>) -> Self {
+    pub(crate) fn new(file: Arc<SessionFile>, durable: u64, folders: Vec<PathBuf>) -> Self {
         Self::with(file, durable, folders, Box::new(File::sync_data))
     }
 
-    fn with(file: Arc<File>, durable: u64, folders: Vec<PathBuf>, sync_data: SyncData) -> Self {
+    fn with(
+        file: Arc<SessionFile>,
+        durable: u64,
+        folders: Vec<PathBuf>,
+        sync_data: SyncData,
+    ) -> Self {
         let state = State {
             wanted: durable,
             durable,
@@ -249,7 +255,7 @@ mod tests {
             }
             Ok(())
         };
-        let file = Arc::new(tempfile::tempfile().unwrap());
+        let file = Arc::new(SessionFile::unlocked(tempfile::tempfile().unwrap()));
         file.write_all_at(b"0123456789", 0).unwrap();
         (
             Flusher::with(file, 0, Vec::new(), Box::new(sync_data)),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::block_cache::read_up_to;
 use crate::entry::Entry;
 use crate::error::Error;
-use crate::file_lock::{is_locked, lock};
+use crate::file_lock::{SessionFile, is_locked};
 use crate::flusher::Flusher;
 use crate::header::{Header, VERSION};
 use crate::header_line::{self, HeaderLine};
@@ -39,7 +39,7 @@ pub(crate) struct JsonlLog {
     path: PathBuf,
     header: Header,
     header_end: u64,
-    file: Arc<File>,
+    file: Arc<SessionFile>,
     access: Access,
     durability: Durability,
     index: RefCell<LineIndex>,
@@ -70,14 +70,14 @@ impl JsonlLog {
         let line = header_line::write(&header)
             .map_err(|error| Error::Misuse(format!("the session cannot be written: {error}")))?;
         let file = create_private(&path).map_err(Error::io("cannot create", &path))?;
-        let begun = lock(&file, files.id, &path).and_then(|()| {
+        let begun = SessionFile::locked(file, files.id, &path).and_then(|file| {
             file.write_all_at(&line, 0)
-                .map_err(Error::io("cannot write", &path))
+                .map_err(Error::io("cannot write", &path))?;
+            Ok(file)
         });
-        if let Err(error) = begun {
+        let file = begun.inspect_err(|_| {
             let _ = fs::remove_file(&path);
-            return Err(error);
-        }
+        })?;
         let file = Arc::new(file);
         let end = line.len() as u64;
         let log = Self {
@@ -114,14 +114,18 @@ impl JsonlLog {
         let path = files.session();
         let mut warnings = Vec::new();
         let mut file = match access {
-            Access::Read => open_regular(&path, false).map_err(Error::io("cannot open", &path))?,
+            Access::Read => {
+                let file = open_regular(&path, false).map_err(Error::io("cannot open", &path))?;
+                SessionFile::unlocked(file)
+            }
             Access::Write => open_locked(&files)?,
         };
         let mut first = header_line::read(&file, &path, files.id, migrations)?;
         let is_migrated = first.version < VERSION;
         if is_migrated {
             if access == Access::Read {
-                file = migrations.view(&files, &file, first.version)?;
+                let view = migrations.view(&files, &file, first.version)?;
+                file = SessionFile::unlocked(view);
             } else {
                 let (new, told) = migrations.migrate(&files, &file, first.version)?;
                 file = new;
@@ -245,7 +249,7 @@ impl JsonlLog {
 
     /// Looks whether the file is as this writer left it.
     fn look(&mut self) -> Result<(), Error> {
-        let found = rustix::fs::fstat(&*self.file)
+        let found = rustix::fs::fstat(&**self.file)
             .map_err(|error| Error::io("cannot read", &self.path)(error.into()))?;
         let size = found.st_size.cast_unsigned();
         if found.st_nlink == 0 {
@@ -440,12 +444,12 @@ impl Drop for JsonlLog {
 }
 
 /// Opens a session to write to it. What is locked is the file that has the session's name now.
-pub(crate) fn open_locked(files: &SessionFiles) -> Result<File, Error> {
+pub(crate) fn open_locked(files: &SessionFiles) -> Result<SessionFile, Error> {
     let path = files.session();
     loop {
         let file =
             open_regular(&path, true).map_err(Error::io("cannot open for writing", &path))?;
-        lock(&file, files.id, &path)?;
+        let file = SessionFile::locked(file, files.id, &path)?;
         // Another one may have put a new file in its place in between.
         let cannot_read = |error| Error::io("cannot read", &path)(error);
         let (mine, named) = (file.metadata(), fs::metadata(&path));

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Write};
 
 use crate::error::Error;
+use crate::file_lock::SessionFile;
 use crate::header::VERSION;
 use crate::lines::Lines;
 use crate::replacement::replace;
@@ -85,7 +86,7 @@ impl Migrations {
         files: &SessionFiles,
         old: &File,
         version: u32,
-    ) -> Result<(File, String), Error> {
+    ) -> Result<(SessionFile, String), Error> {
         let (file, backup) = replace(files, old, &format!("jsonl.v{version}"), |to| {
             self.write(old, version, to)
                 .map_err(|failure| failure.of(files))
