@@ -89,6 +89,24 @@ impl Flusher {
         }
     }
 
+    /// One that fails so many times.
+    #[cfg(test)]
+    pub(crate) fn failing(file: Arc<SessionFile>, durable: u64, times: usize) -> Self {
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        let calls = AtomicUsize::new(0);
+        let sync_data = move |_: &File| match calls.fetch_add(1, Ordering::SeqCst) {
+            call if call < times => Err(io::ErrorKind::StorageFull.into()),
+            _ => Ok(()),
+        };
+        Self::with(file, durable, Vec::new(), Box::new(sync_data))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn wait_for_failure(&self) {
+        let state = self.shared.lock();
+        drop(self.shared.wait(state, |state| state.failure.is_some()));
+    }
+
     /// A failure of the thread's; told once.
     pub(crate) fn take_failure(&self) -> io::Result<()> {
         self.shared.lock().failure.take().map_or(Ok(()), Err)
@@ -275,8 +293,7 @@ mod tests {
     fn a_failure_is_told_once_and_then_tried_anew() {
         let (mut flusher, calls) = failing(1);
         flusher.ask(5).unwrap();
-        let busy = |state: &State| state.failure.is_some();
-        drop(flusher.shared.wait(flusher.shared.lock(), busy));
+        flusher.wait_for_failure();
         assert_eq!(
             flusher.ask(6).unwrap_err().kind(),
             io::ErrorKind::StorageFull

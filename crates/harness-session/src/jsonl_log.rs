@@ -16,8 +16,8 @@ use crate::header::{Header, VERSION};
 use crate::header_line::{self, HeaderLine};
 use crate::id::EntryId;
 use crate::index_record::Record;
+use crate::legibility::check_readable;
 use crate::line_index::{LineIndex, Place};
-use crate::lines::LONGEST;
 use crate::migration::Migrations;
 use crate::node::{Node, NodeKind};
 use crate::scan::Scan;
@@ -29,8 +29,6 @@ use crate::tail::{Mended, mend};
 const READ_AT_ONCE: u64 = 1024 * 1024;
 /// The room that is kept for the next line.
 const LINE_ROOM: usize = 1024 * 1024;
-/// How deep a line may be nested, to be read again.
-const DEEPEST: usize = 120;
 
 /// A session's file, open.
 #[derive(Debug)]
@@ -385,7 +383,7 @@ impl Log for JsonlLog {
         entry
             .write(&mut self.line)
             .map_err(|error| Error::Misuse(format!("the entry cannot be written: {error}")))?;
-        check_line(&self.line)?;
+        check_readable(&self.line)?;
         self.look()?;
         self.write_line()?;
         let end = self.end + self.line.len() as u64;
@@ -495,48 +493,79 @@ fn parse(number: u64, record: &Record, line: &[u8]) -> Result<Entry, Error> {
     Err(Error::Unreadable { number, problem })
 }
 
-/// Whether a line can be read again.
-fn check_line(line: &[u8]) -> Result<(), Error> {
-    if line.len() > LONGEST {
-        return Err(Error::Misuse(format!(
-            "the entry has more than {LONGEST} bytes"
-        )));
-    }
-    // Few lines have as many brackets; only those are looked at closely.
-    let mut brackets = memchr::memchr2_iter(b'{', b'[', line);
-    if brackets.nth(DEEPEST).is_some() && depth(line) > DEEPEST {
-        let problem = format!("the entry is nested more than {DEEPEST} deep");
-        return Err(Error::Misuse(problem));
-    }
-    Ok(())
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::{Body, NameBody};
+    use crate::id::Timestamp;
 
-/// How deep JSON is nested.
-fn depth(line: &[u8]) -> usize {
-    let (mut depth, mut deepest, mut at) = (0_usize, 0, 0);
-    while let Some(byte) = line.get(at) {
-        at += 1;
-        match byte {
-            b'{' | b'[' => {
-                depth += 1;
-                deepest = deepest.max(depth);
-            }
-            b'}' | b']' => depth = depth.saturating_sub(1),
-            b'"' => {
-                // To the end of the string.
-                while let Some(found) = line
-                    .get(at..)
-                    .and_then(|rest| memchr::memchr2(b'"', b'\\', rest))
-                {
-                    at += found + 1;
-                    if line[at - 1] == b'"' {
-                        break;
-                    }
-                    at += 1;
-                }
-            }
-            _ => {}
+    fn name(name: &str) -> Entry {
+        let body = NameBody {
+            name: Some(name.to_owned()),
+        };
+        Entry {
+            id: EntryId::after(None, Timestamp(1)),
+            parent: None,
+            time: Timestamp(1),
+            body: Body::Name(body),
         }
     }
-    deepest
+
+    fn log(durability: Durability, failures: usize) -> (tempfile::TempDir, JsonlLog) {
+        let folder = tempfile::tempdir().unwrap();
+        let header = Header::new(None);
+        let files = SessionFiles::new(folder.path().to_owned(), header.id);
+        let mut log = JsonlLog::create(files, header, durability, Vec::new()).unwrap();
+        log.flusher = Flusher::failing(Arc::clone(&log.file), log.end, failures);
+        (folder, log)
+    }
+
+    #[test]
+    fn an_entry_that_cannot_be_made_durable_is_not_there() {
+        let (_folder, mut log) = log(Durability::Always, 2);
+        let before = fs::read(&log.path).unwrap();
+        for _ in 0..2 {
+            let error = log.append(&name("lost"), None).unwrap_err();
+            assert!(matches!(error, Error::Io { .. }), "{error}");
+            assert_eq!(fs::read(&log.path).unwrap(), before);
+            assert_eq!(log.len(), 0);
+        }
+        assert_eq!(log.append(&name("kept"), None).unwrap(), 0);
+        assert!(fs::read_to_string(&log.path).unwrap().contains("kept"));
+    }
+
+    #[test]
+    fn a_failure_in_the_background_is_told_by_whatever_comes_next() {
+        type Next = fn(&mut JsonlLog) -> Result<(), Error>;
+        let nexts: [Next; 3] = [
+            |log| log.append(&name("second"), None).map(drop),
+            |log| log.checkpoint(),
+            |log| log.sync(),
+        ];
+        for next in nexts {
+            let (_folder, mut log) = log(Durability::Turn, 1);
+            log.append(&name("first"), None).unwrap();
+            log.checkpoint().unwrap();
+            log.flusher.wait_for_failure();
+            let error = next(&mut log).unwrap_err();
+            assert!(error.to_string().contains("cannot make durable"), "{error}");
+            assert_eq!(log.len(), 1);
+            next(&mut log).unwrap();
+            log.sync().unwrap();
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_cut_off_at_once_is_cut_off_later() {
+        let (_folder, mut log) = log(Durability::Never, 0);
+        log.append(&name("first"), None).unwrap();
+        // As if half a line was written, and could not be taken back.
+        log.file.write_all_at(b"{\"type\"", log.end).unwrap();
+        log.left_over = 100;
+        log.append(&name("second"), None).unwrap();
+        let text = fs::read_to_string(&log.path).unwrap();
+        assert_eq!(text.lines().count(), 3);
+        let last = text.lines().last().unwrap();
+        assert!(last.contains("second"), "{last}");
+    }
 }

@@ -23,7 +23,7 @@ fn sess_08_a_change_by_another_program_is_an_error_at_once() {
         }),
         ("empties", |path| drop(fs::File::create(path).unwrap())),
         ("rewrites", |path| {
-            fs::write(path, "something else\n").unwrap()
+            fs::write(path, "something else\n").unwrap();
         }),
         ("replaces", |path| {
             let bytes = fs::read(path).unwrap();

@@ -39,6 +39,7 @@ fn lines(texts: &[&str]) -> Vec<Vec<u8>> {
 fn sess_04_a_damaged_file_stops_no_other_command() {
     let place = Place::new();
     let good = place.session(&["good"]);
+    let nulls = vec![0; 70_000];
     let damages: [&[u8]; 7] = [
         b"",
         b"\n",
@@ -46,7 +47,7 @@ fn sess_04_a_damaged_file_stops_no_other_command() {
         b"{\"type\":\"session\"}\n",
         b"{\"type\":\"message\"}\n",
         b"\xff\xfe\0\0",
-        &[0; 70_000],
+        &nulls,
     ];
     for damage in damages {
         let bad = place.session(&["bad"]);
@@ -128,7 +129,7 @@ fn lines_that_cannot_be_read_are_told_and_passed_over() {
     let place = Place::new();
     let good = lines(&["one", "two", "three"]);
     let deep = [b"{\"a\":".repeat(5000), b"1".to_vec()].concat();
-    let long = vec![b'x'; 3_000_000];
+    let endless = vec![b'x'; 3_000_000];
     let glued = [&good[0][..], &good[1][..]].concat();
     let bad_utf8 = good[1].iter().map(|byte| match byte {
         b'w' => 0xff,
@@ -142,7 +143,7 @@ fn lines_that_cannot_be_read_are_told_and_passed_over() {
         b"{\"type\":\"message\"}",
         &[0; 5000],
         &deep,
-        &long,
+        &endless,
         &glued,
         &bad_utf8,
         &half,

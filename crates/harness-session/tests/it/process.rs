@@ -162,8 +162,8 @@ pub(crate) fn fill_until_it_fails(
     assert!(written > 1, "{written}");
     for _ in 0..3 {
         // Nothing is left behind, so that there may be room for a smaller one.
-        let long = text.repeat(50);
-        assert!(say(log, &long).is_err());
+        let much = text.repeat(50);
+        assert!(say(log, &much).is_err());
         assert_eq!(log.len(), written);
         let bytes = place.bytes(id);
         assert_eq!(bytes.last(), Some(&b'\n'));
