@@ -1,21 +1,60 @@
 //! One writer at a time.
 
 use std::fs::{self, File, TryLockError};
+use std::ops::Deref;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::error::Error;
 use crate::id::SessionId;
 
-/// Locks a session's file for as long as the file is open.
-pub(crate) fn lock(file: &File, session: SessionId, path: &Path) -> Result<(), Error> {
-    match file.try_lock() {
-        Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => Err(Error::Locked {
-            session,
-            process: holder(file),
-        }),
-        Err(TryLockError::Error(error)) => Err(Error::io("cannot lock", path)(error)),
+/// A session's file, which may be locked for as long as it is open.
+#[derive(Debug)]
+pub(crate) struct SessionFile {
+    file: File,
+    is_locked: bool,
+}
+
+impl SessionFile {
+    /// A file that anybody may write to.
+    pub(crate) fn unlocked(file: File) -> Self {
+        Self {
+            file,
+            is_locked: false,
+        }
+    }
+
+    /// A file that nobody else may write to.
+    pub(crate) fn locked(file: File, session: SessionId, path: &Path) -> Result<Self, Error> {
+        match file.try_lock() {
+            Ok(()) => Ok(Self {
+                file,
+                is_locked: true,
+            }),
+            Err(TryLockError::WouldBlock) => Err(Error::Locked {
+                session,
+                process: holder(&file),
+            }),
+            Err(TryLockError::Error(error)) => Err(Error::io("cannot lock", path)(error)),
+        }
+    }
+}
+
+impl Deref for SessionFile {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.file
+    }
+}
+
+impl Drop for SessionFile {
+    fn drop(&mut self) {
+        // Closing it would do, but for a child process that is just being started: until it runs its
+        // program, it has this file open, too.
+        if self.is_locked {
+            let _ = self.file.unlock();
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use crate::block_cache::read_up_to;
+use crate::file_lock::SessionFile;
 
 /// What makes a file durable; another one in tests.
 type SyncData = Box<dyn Fn(&File) -> io::Result<()> + Send + Sync>;
@@ -22,7 +23,7 @@ pub(crate) struct Flusher {
 }
 
 struct Shared {
-    file: Arc<File>,
+    file: Arc<SessionFile>,
     sync_data: SyncData,
     state: Mutex<State>,
     changed: Condvar,
@@ -57,11 +58,16 @@ impl fmt::Debug for Shared {
 impl Flusher {
     /// `durable` is up to where the file is known to be durable; `folders` is what has names of it that
     /// are not.
-    pub(crate) fn new(file: Arc<File>, durable: u64, folders: Vec<PathBuf>) -> Self {
+    pub(crate) fn new(file: Arc<SessionFile>, durable: u64, folders: Vec<PathBuf>) -> Self {
         Self::with(file, durable, folders, Box::new(File::sync_data))
     }
 
-    fn with(file: Arc<File>, durable: u64, folders: Vec<PathBuf>, sync_data: SyncData) -> Self {
+    fn with(
+        file: Arc<SessionFile>,
+        durable: u64,
+        folders: Vec<PathBuf>,
+        sync_data: SyncData,
+    ) -> Self {
         let state = State {
             wanted: durable,
             durable,
@@ -81,6 +87,24 @@ impl Flusher {
             shared: Arc::new(shared),
             thread: None,
         }
+    }
+
+    /// One that fails so many times.
+    #[cfg(test)]
+    pub(crate) fn failing(file: Arc<SessionFile>, durable: u64, times: usize) -> Self {
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        let calls = AtomicUsize::new(0);
+        let sync_data = move |_: &File| match calls.fetch_add(1, Ordering::SeqCst) {
+            call if call < times => Err(io::ErrorKind::StorageFull.into()),
+            _ => Ok(()),
+        };
+        Self::with(file, durable, Vec::new(), Box::new(sync_data))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn wait_for_failure(&self) {
+        let state = self.shared.lock();
+        drop(self.shared.wait(state, |state| state.failure.is_some()));
     }
 
     /// A failure of the thread's; told once.
@@ -249,7 +273,7 @@ mod tests {
             }
             Ok(())
         };
-        let file = Arc::new(tempfile::tempfile().unwrap());
+        let file = Arc::new(SessionFile::unlocked(tempfile::tempfile().unwrap()));
         file.write_all_at(b"0123456789", 0).unwrap();
         (
             Flusher::with(file, 0, Vec::new(), Box::new(sync_data)),
@@ -269,8 +293,7 @@ mod tests {
     fn a_failure_is_told_once_and_then_tried_anew() {
         let (mut flusher, calls) = failing(1);
         flusher.ask(5).unwrap();
-        let busy = |state: &State| state.failure.is_some();
-        drop(flusher.shared.wait(flusher.shared.lock(), busy));
+        flusher.wait_for_failure();
         assert_eq!(
             flusher.ask(6).unwrap_err().kind(),
             io::ErrorKind::StorageFull

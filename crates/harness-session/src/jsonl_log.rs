@@ -10,14 +10,14 @@ use std::sync::Arc;
 use crate::block_cache::read_up_to;
 use crate::entry::Entry;
 use crate::error::Error;
-use crate::file_lock::{is_locked, lock};
+use crate::file_lock::{SessionFile, is_locked};
 use crate::flusher::Flusher;
 use crate::header::{Header, VERSION};
 use crate::header_line::{self, HeaderLine};
 use crate::id::EntryId;
 use crate::index_record::Record;
+use crate::legibility::check_readable;
 use crate::line_index::{LineIndex, Place};
-use crate::lines::LONGEST;
 use crate::migration::Migrations;
 use crate::node::{Node, NodeKind};
 use crate::scan::Scan;
@@ -29,8 +29,6 @@ use crate::tail::{Mended, mend};
 const READ_AT_ONCE: u64 = 1024 * 1024;
 /// The room that is kept for the next line.
 const LINE_ROOM: usize = 1024 * 1024;
-/// How deep a line may be nested, to be read again.
-const DEEPEST: usize = 120;
 
 /// A session's file, open.
 #[derive(Debug)]
@@ -39,7 +37,7 @@ pub(crate) struct JsonlLog {
     path: PathBuf,
     header: Header,
     header_end: u64,
-    file: Arc<File>,
+    file: Arc<SessionFile>,
     access: Access,
     durability: Durability,
     index: RefCell<LineIndex>,
@@ -70,14 +68,14 @@ impl JsonlLog {
         let line = header_line::write(&header)
             .map_err(|error| Error::Misuse(format!("the session cannot be written: {error}")))?;
         let file = create_private(&path).map_err(Error::io("cannot create", &path))?;
-        let begun = lock(&file, files.id, &path).and_then(|()| {
+        let begun = SessionFile::locked(file, files.id, &path).and_then(|file| {
             file.write_all_at(&line, 0)
-                .map_err(Error::io("cannot write", &path))
+                .map_err(Error::io("cannot write", &path))?;
+            Ok(file)
         });
-        if let Err(error) = begun {
+        let file = begun.inspect_err(|_| {
             let _ = fs::remove_file(&path);
-            return Err(error);
-        }
+        })?;
         let file = Arc::new(file);
         let end = line.len() as u64;
         let log = Self {
@@ -114,14 +112,18 @@ impl JsonlLog {
         let path = files.session();
         let mut warnings = Vec::new();
         let mut file = match access {
-            Access::Read => open_regular(&path, false).map_err(Error::io("cannot open", &path))?,
+            Access::Read => {
+                let file = open_regular(&path, false).map_err(Error::io("cannot open", &path))?;
+                SessionFile::unlocked(file)
+            }
             Access::Write => open_locked(&files)?,
         };
         let mut first = header_line::read(&file, &path, files.id, migrations)?;
         let is_migrated = first.version < VERSION;
         if is_migrated {
             if access == Access::Read {
-                file = migrations.view(&files, &file, first.version)?;
+                let view = migrations.view(&files, &file, first.version)?;
+                file = SessionFile::unlocked(view);
             } else {
                 let (new, told) = migrations.migrate(&files, &file, first.version)?;
                 file = new;
@@ -245,7 +247,7 @@ impl JsonlLog {
 
     /// Looks whether the file is as this writer left it.
     fn look(&mut self) -> Result<(), Error> {
-        let found = rustix::fs::fstat(&*self.file)
+        let found = rustix::fs::fstat(&**self.file)
             .map_err(|error| Error::io("cannot read", &self.path)(error.into()))?;
         let size = found.st_size.cast_unsigned();
         if found.st_nlink == 0 {
@@ -381,7 +383,7 @@ impl Log for JsonlLog {
         entry
             .write(&mut self.line)
             .map_err(|error| Error::Misuse(format!("the entry cannot be written: {error}")))?;
-        check_line(&self.line)?;
+        check_readable(&self.line)?;
         self.look()?;
         self.write_line()?;
         let end = self.end + self.line.len() as u64;
@@ -440,12 +442,12 @@ impl Drop for JsonlLog {
 }
 
 /// Opens a session to write to it. What is locked is the file that has the session's name now.
-pub(crate) fn open_locked(files: &SessionFiles) -> Result<File, Error> {
+pub(crate) fn open_locked(files: &SessionFiles) -> Result<SessionFile, Error> {
     let path = files.session();
     loop {
         let file =
             open_regular(&path, true).map_err(Error::io("cannot open for writing", &path))?;
-        lock(&file, files.id, &path)?;
+        let file = SessionFile::locked(file, files.id, &path)?;
         // Another one may have put a new file in its place in between.
         let cannot_read = |error| Error::io("cannot read", &path)(error);
         let (mine, named) = (file.metadata(), fs::metadata(&path));
@@ -491,48 +493,79 @@ fn parse(number: u64, record: &Record, line: &[u8]) -> Result<Entry, Error> {
     Err(Error::Unreadable { number, problem })
 }
 
-/// Whether a line can be read again.
-fn check_line(line: &[u8]) -> Result<(), Error> {
-    if line.len() > LONGEST {
-        return Err(Error::Misuse(format!(
-            "the entry has more than {LONGEST} bytes"
-        )));
-    }
-    // Few lines have as many brackets; only those are looked at closely.
-    let mut brackets = memchr::memchr2_iter(b'{', b'[', line);
-    if brackets.nth(DEEPEST).is_some() && depth(line) > DEEPEST {
-        let problem = format!("the entry is nested more than {DEEPEST} deep");
-        return Err(Error::Misuse(problem));
-    }
-    Ok(())
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::{Body, NameBody};
+    use crate::id::Timestamp;
 
-/// How deep JSON is nested.
-fn depth(line: &[u8]) -> usize {
-    let (mut depth, mut deepest, mut at) = (0_usize, 0, 0);
-    while let Some(byte) = line.get(at) {
-        at += 1;
-        match byte {
-            b'{' | b'[' => {
-                depth += 1;
-                deepest = deepest.max(depth);
-            }
-            b'}' | b']' => depth = depth.saturating_sub(1),
-            b'"' => {
-                // To the end of the string.
-                while let Some(found) = line
-                    .get(at..)
-                    .and_then(|rest| memchr::memchr2(b'"', b'\\', rest))
-                {
-                    at += found + 1;
-                    if line[at - 1] == b'"' {
-                        break;
-                    }
-                    at += 1;
-                }
-            }
-            _ => {}
+    fn name(name: &str) -> Entry {
+        let body = NameBody {
+            name: Some(name.to_owned()),
+        };
+        Entry {
+            id: EntryId::after(None, Timestamp(1)),
+            parent: None,
+            time: Timestamp(1),
+            body: Body::Name(body),
         }
     }
-    deepest
+
+    fn log(durability: Durability, failures: usize) -> (tempfile::TempDir, JsonlLog) {
+        let folder = tempfile::tempdir().unwrap();
+        let header = Header::new(None);
+        let files = SessionFiles::new(folder.path().to_owned(), header.id);
+        let mut log = JsonlLog::create(files, header, durability, Vec::new()).unwrap();
+        log.flusher = Flusher::failing(Arc::clone(&log.file), log.end, failures);
+        (folder, log)
+    }
+
+    #[test]
+    fn an_entry_that_cannot_be_made_durable_is_not_there() {
+        let (_folder, mut log) = log(Durability::Always, 2);
+        let before = fs::read(&log.path).unwrap();
+        for _ in 0..2 {
+            let error = log.append(&name("lost"), None).unwrap_err();
+            assert!(matches!(error, Error::Io { .. }), "{error}");
+            assert_eq!(fs::read(&log.path).unwrap(), before);
+            assert_eq!(log.len(), 0);
+        }
+        assert_eq!(log.append(&name("kept"), None).unwrap(), 0);
+        assert!(fs::read_to_string(&log.path).unwrap().contains("kept"));
+    }
+
+    #[test]
+    fn a_failure_in_the_background_is_told_by_whatever_comes_next() {
+        type Next = fn(&mut JsonlLog) -> Result<(), Error>;
+        let nexts: [Next; 3] = [
+            |log| log.append(&name("second"), None).map(drop),
+            |log| log.checkpoint(),
+            |log| log.sync(),
+        ];
+        for next in nexts {
+            let (_folder, mut log) = log(Durability::Turn, 1);
+            log.append(&name("first"), None).unwrap();
+            log.checkpoint().unwrap();
+            log.flusher.wait_for_failure();
+            let error = next(&mut log).unwrap_err();
+            assert!(error.to_string().contains("cannot make durable"), "{error}");
+            assert_eq!(log.len(), 1);
+            next(&mut log).unwrap();
+            log.sync().unwrap();
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_cut_off_at_once_is_cut_off_later() {
+        let (_folder, mut log) = log(Durability::Never, 0);
+        log.append(&name("first"), None).unwrap();
+        // As if half a line was written, and could not be taken back.
+        log.file.write_all_at(b"{\"type\"", log.end).unwrap();
+        log.left_over = 100;
+        log.append(&name("second"), None).unwrap();
+        let text = fs::read_to_string(&log.path).unwrap();
+        assert_eq!(text.lines().count(), 3);
+        let last = text.lines().last().unwrap();
+        assert!(last.contains("second"), "{last}");
+    }
 }

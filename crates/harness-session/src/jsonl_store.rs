@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
-use crate::file_lock::lock;
+use crate::file_lock::SessionFile;
 use crate::glance::Glance;
 use crate::header::{Header, VERSION};
 use crate::header_line;
@@ -243,10 +243,10 @@ impl Store for JsonlStore {
         let files = self.files_of(id)?;
         let path = files.session();
         // What is no file at all has no writer.
-        let file = open_regular(&path, false);
-        if let Ok(file) = &file {
-            lock(file, id, &path)?;
-        }
+        let _locked = open_regular(&path, false)
+            .ok()
+            .map(|file| SessionFile::locked(file, id, &path))
+            .transpose()?;
         let others = files
             .others()
             .map_err(Error::io("cannot read", &files.folder))?;

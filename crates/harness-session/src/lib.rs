@@ -13,6 +13,7 @@ mod id;
 mod index_record;
 mod jsonl_log;
 mod jsonl_store;
+mod legibility;
 mod line_index;
 mod lines;
 mod memory_store;

@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io::{self, Write};
 
 use crate::error::Error;
-use crate::header::VERSION;
+use crate::file_lock::SessionFile;
+use crate::header::{Header, VERSION};
+use crate::header_line;
 use crate::lines::Lines;
 use crate::replacement::replace;
 use crate::session_files::SessionFiles;
@@ -70,6 +72,9 @@ impl Migrations {
                         .map_err(|why| Failure::Step(format!("line {number}: {why}")))?;
                 }
             }
+            if number == 1 {
+                bytes = present_header(&bytes).map_err(Failure::Step)?;
+            }
             if line.is_ended {
                 bytes.push(b'\n');
             }
@@ -85,7 +90,7 @@ impl Migrations {
         files: &SessionFiles,
         old: &File,
         version: u32,
-    ) -> Result<(File, String), Error> {
+    ) -> Result<(SessionFile, String), Error> {
         let (file, backup) = replace(files, old, &format!("jsonl.v{version}"), |to| {
             self.write(old, version, to)
                 .map_err(|failure| failure.of(files))
@@ -117,6 +122,17 @@ impl Migrations {
     }
 }
 
+/// A first line that the steps were taken with, with the version that it has now.
+fn present_header(line: &[u8]) -> Result<Vec<u8>, String> {
+    let header = serde_json::from_slice::<Header>(line).and_then(|mut header| {
+        header.version = VERSION;
+        header_line::write(&header)
+    });
+    let mut line = header.map_err(|error| format!("line 1: {error}"))?;
+    line.pop();
+    Ok(line)
+}
+
 enum Failure {
     Io(io::Error),
     Step(String),
@@ -132,5 +148,132 @@ impl Failure {
                 problem: format!("it cannot be brought to version {VERSION}: {problem}"),
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+    use crate::id::SessionId;
+    use crate::jsonl_store::JsonlStore;
+    use crate::store::{Access, Durability, Filter, Log, Store};
+
+    /// A made-up version, in which types were called kinds, and one could not be brought on.
+    const STEP: Step = Step {
+        from: 0,
+        line: |line| {
+            let text = std::str::from_utf8(line).map_err(|error| error.to_string())?;
+            if text.contains("hopeless") {
+                return Err("it is hopeless".to_owned());
+            }
+            Ok(text.replacen("\"kind\":", "\"type\":", 1).into_bytes())
+        },
+    };
+
+    fn old(folder: &Path, last: &str) -> (JsonlStore, SessionId, String) {
+        let id = SessionId::new();
+        let text = format!(
+            concat!(
+                r#"{{"kind":"session","type":"session","version":0,"id":"{id}","time":1}}"#,
+                "\nno JSON\n",
+                r#"{{"kind":"name","id":"018bcfe5-6800-7000-8000-000000000001","name":"old"}}"#,
+                "\n{last}",
+            ),
+            id = id,
+            last = last,
+        )
+        .replacen(r#""kind":"session","#, "", 1);
+        fs::create_dir_all(folder.join("_")).unwrap();
+        fs::write(folder.join(format!("_/{id}.jsonl")), &text).unwrap();
+        let store = JsonlStore::new(folder)
+            .durability(Durability::Never)
+            .migrations(Migrations::new(&[STEP]));
+        (store, id, text)
+    }
+
+    fn names(log: &dyn Log) -> Vec<String> {
+        let entries = (0..log.len()).map(|number| log.read(number).unwrap());
+        entries.map(|entry| format!("{:?}", entry.body)).collect()
+    }
+
+    #[test]
+    fn a_session_of_an_older_version_is_brought_up_to_date_and_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, id, text) = old(folder.path(), "");
+        let path = store.path_of(id).unwrap();
+        let reader = store.open(id, Access::Read).unwrap();
+        assert_eq!(names(&*reader).len(), 1);
+        assert_eq!(
+            fs::read_to_string(&path).unwrap(),
+            text,
+            "a reader changes nothing"
+        );
+        assert_eq!(fs::read_dir(folder.path().join("_")).unwrap().count(), 1);
+        let listed = &store.list(&Filter::default()).unwrap()[0];
+        assert_eq!((listed.header.version, &listed.problem), (VERSION, &None));
+
+        let mut log = store.open(id, Access::Write).unwrap();
+        assert!(names(&*log)[0].contains("old"), "{:?}", names(&*log));
+        let backup = path.with_extension("jsonl.v0");
+        let told = log.take_warnings();
+        assert!(told[0].contains(backup.to_str().unwrap()), "{told:?}");
+        assert!(told[1].contains("line 2"), "{told:?}");
+        assert_eq!(fs::read_to_string(&backup).unwrap(), text);
+        let second = store.open(id, Access::Write).map(drop);
+        assert!(matches!(second, Err(Error::Locked { .. })), "{second:?}");
+        drop(log);
+        let now = fs::read_to_string(&path).unwrap();
+        assert!(
+            now.contains("\nno JSON\n"),
+            "what is no JSON is kept: {now}"
+        );
+        let mut log = store.open(id, Access::Write).unwrap();
+        assert_eq!(log.header().version, VERSION);
+        let told = log.take_warnings();
+        assert_eq!(told.len(), 1, "it is brought up to date once: {told:?}");
+    }
+
+    #[test]
+    fn a_step_that_fails_leaves_everything_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, id, text) = old(folder.path(), "{\"kind\":\"hopeless\"}\n");
+        let path = store.path_of(id).unwrap();
+        for access in [Access::Read, Access::Write] {
+            let error = store.open(id, access).map(drop).unwrap_err();
+            assert!(
+                error.to_string().contains("line 4: it is hopeless"),
+                "{error}"
+            );
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+            assert_eq!(fs::read_dir(folder.path().join("_")).unwrap().count(), 1);
+        }
+        let unknown = JsonlStore::new(folder.path());
+        let error = unknown.open(id, Access::Write).map(drop).unwrap_err();
+        assert!(error.to_string().contains("version 0"), "{error}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    }
+
+    #[test]
+    fn a_crash_between_the_steps_is_made_good() {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, id, text) = old(folder.path(), "");
+        let path = store.path_of(id).unwrap();
+        let backup = path.with_extension("jsonl.v0");
+        // It was kept, and the new file is half there.
+        fs::hard_link(&path, &backup).unwrap();
+        fs::write(path.with_extension("new"), &text[..40]).unwrap();
+        drop(store.open(id, Access::Write).unwrap());
+        assert_eq!(fs::read_to_string(&backup).unwrap(), text);
+        assert!(!path.with_extension("new").exists());
+        // The backup of a session that came back has a name of its own.
+        fs::write(&path, &text).unwrap();
+        drop(store.open(id, Access::Write).unwrap());
+        let second = path.with_extension("jsonl.v0-2");
+        assert_eq!(fs::read_to_string(&second).unwrap(), text);
+        store.delete(id).unwrap();
+        assert_eq!(fs::read_dir(folder.path().join("_")).unwrap().count(), 0);
     }
 }

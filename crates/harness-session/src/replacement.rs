@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use crate::error::Error;
-use crate::file_lock::lock;
+use crate::file_lock::SessionFile;
 use crate::session_files::{SessionFiles, create_private, sync_folder};
 
 /// Keeps what a session's file is now under another name, writes a new one, and puts that in its place.
@@ -19,7 +19,7 @@ pub(crate) fn replace(
     old: &File,
     ending: &str,
     write: impl FnOnce(&mut dyn Write) -> Result<(), Error>,
-) -> Result<(File, PathBuf), Error> {
+) -> Result<(SessionFile, PathBuf), Error> {
     let new_path = files.beside("new");
     let backup = keep(files, old, ending)?;
     match fs::remove_file(&new_path) {
@@ -31,21 +31,22 @@ pub(crate) fn replace(
     let new = create_private(&new_path).map_err(Error::io("cannot create", &new_path))?;
     let written = (|| {
         // Whoever opens the session from now on finds it locked, be it the old file or the new one.
-        lock(&new, files.id, &new_path)?;
-        let mut writer = BufWriter::with_capacity(256 * 1024, &new);
+        let new = SessionFile::locked(new, files.id, &new_path)?;
+        let mut writer = BufWriter::with_capacity(256 * 1024, &*new);
         write(&mut writer)?;
         writer
             .flush()
             .and_then(|()| new.sync_all())
             .and_then(|()| fs::rename(&new_path, files.session()))
-            .map_err(Error::io("cannot write", &new_path))
+            .map_err(Error::io("cannot write", &new_path))?;
+        drop(writer);
+        Ok(new)
     })();
-    if let Err(error) = written {
+    let new = written.inspect_err(|_: &Error| {
         // What was kept is the session itself by another name, and no longer needed.
         let _ = fs::remove_file(&new_path);
         let _ = fs::remove_file(&backup);
-        return Err(error);
-    }
+    })?;
     let _ = fs::remove_file(files.index());
     sync_folder(&files.folder)?;
     Ok((new, backup))

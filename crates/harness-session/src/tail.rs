@@ -5,10 +5,10 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use crate::block_cache::read_up_to;
-use crate::entry::Entry;
 use crate::error::Error;
-use crate::lines::LONGEST;
+use crate::lines::{LONGEST, Line};
 use crate::replacement::copy_range;
+use crate::scan::{self, Read};
 use crate::session_files::{SessionFiles, sync_folder};
 
 const CHUNK: usize = 64 * 1024;
@@ -53,10 +53,17 @@ pub(crate) fn mend(
         }
         torn = previous;
     } else if size - torn <= LONGEST as u64 {
-        let mut line = vec![0; (size - torn) as usize];
-        let read = read_up_to(file, &mut line, torn).map_err(read)?;
-        line.truncate(read);
-        if Entry::parse(&line).is_ok() {
+        let mut bytes = vec![0; (size - torn) as usize];
+        let count = read_up_to(file, &mut bytes, torn).map_err(read)?;
+        bytes.truncate(count);
+        let line = Line {
+            offset: torn,
+            bytes: &bytes,
+            end: size,
+            is_ended: false,
+            is_too_long: false,
+        };
+        if matches!(scan::read(&line), Read::Entry(..)) {
             file.write_all_at(b"\n", size)
                 .map_err(Error::io("cannot write", &path))?;
             return Ok(Mended {

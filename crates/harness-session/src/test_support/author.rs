@@ -16,10 +16,16 @@ use crate::id::{EntryId, Timestamp};
 use crate::store::Log;
 
 /// Makes entries for tests: their ids ascend, and so does their time, from a time of its own.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Author {
     last: Option<EntryId>,
     time: u64,
+}
+
+impl Default for Author {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl Author {
@@ -29,6 +35,18 @@ impl Author {
             last: None,
             time: 1_700_000_000_000,
         }
+    }
+
+    /// An author who goes on behind an entry.
+    pub fn after(last: Option<EntryId>) -> Self {
+        let new = Self::new();
+        let time = last.map_or(new.time, |last| last.time().0.max(new.time));
+        Self { last, time }
+    }
+
+    /// What the user says behind an entry.
+    pub fn said(&mut self, text: &str, parent: Option<EntryId>) -> Entry {
+        self.entry(user(text), parent)
     }
 
     /// An entry that says this, and follows that.

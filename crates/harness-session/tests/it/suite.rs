@@ -11,8 +11,17 @@ fn the_store_in_memory_keeps_it() {
 
 #[test]
 fn the_store_of_files_keeps_it() {
-    for durability in [Durability::Turn, Durability::Never] {
-        let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    check_store(&mut || Box::new(JsonlStore::new(folder.path())));
+}
+
+#[test]
+fn the_store_of_files_keeps_it_whenever_it_is_durable() {
+    for durability in [Durability::Always, Durability::Never] {
+        // In memory, so that `Always` takes no time.
+        let folder = tempfile::tempdir_in("/dev/shm")
+            .or_else(|_| tempfile::tempdir())
+            .unwrap();
         check_store(&mut || Box::new(JsonlStore::new(folder.path()).durability(durability)));
     }
 }
