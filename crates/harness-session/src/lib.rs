@@ -2,6 +2,7 @@
 
 mod entry;
 mod error;
+mod export;
 mod header;
 mod id;
 mod node;
@@ -14,6 +15,7 @@ pub use entry::{
     Settled, Settlement, StoredResult, ThinkingChangeBody, UnknownBody, UsageBody,
 };
 pub use error::Error;
+pub use export::{export_html, export_jsonl, export_markdown};
 pub use header::{Header, Parent, VERSION};
 pub use id::{EntryId, SessionId, Timestamp};
 pub use node::{Node, NodeKind};

@@ -1,2 +1,7 @@
 //! The integration tests.
 #![cfg(test)]
+
+mod browser;
+mod export;
+mod html_in_browser;
+mod kept;
