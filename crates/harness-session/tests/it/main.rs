@@ -5,3 +5,5 @@ mod browser;
 mod export;
 mod html_in_browser;
 mod kept;
+#[cfg(feature = "sqlite")]
+mod sqlite;
