@@ -4,6 +4,7 @@ mod block_cache;
 mod context;
 mod entry;
 mod error;
+mod export;
 mod file_lock;
 mod flusher;
 mod glance;
@@ -27,6 +28,14 @@ mod search;
 mod session;
 mod session_files;
 mod session_journal;
+#[cfg(feature = "sqlite")]
+mod sqlite_database;
+#[cfg(feature = "sqlite")]
+mod sqlite_lock;
+#[cfg(feature = "sqlite")]
+mod sqlite_log;
+#[cfg(feature = "sqlite")]
+mod sqlite_store;
 mod store;
 mod tail;
 #[cfg(feature = "test-support")]
@@ -39,6 +48,7 @@ pub use entry::{
     Settled, Settlement, StoredResult, ThinkingChangeBody, UnknownBody, UsageBody,
 };
 pub use error::Error;
+pub use export::{export_html, export_jsonl, export_markdown};
 pub use header::{Header, Parent, VERSION};
 pub use id::{EntryId, SessionId, Timestamp};
 pub use jsonl_store::JsonlStore;
@@ -47,4 +57,6 @@ pub use node::{Node, NodeKind};
 pub use repair::RepairReport;
 pub use session::Session;
 pub use session_journal::SessionJournal;
+#[cfg(feature = "sqlite")]
+pub use sqlite_store::SqliteStore;
 pub use store::{Access, Durability, Filter, Hit, Listed, Log, Store};

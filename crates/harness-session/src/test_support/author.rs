@@ -160,6 +160,7 @@ pub(crate) fn all_bodies(other: EntryId) -> Vec<Body> {
             reason: "manual".to_owned(),
             model: Some(model()),
             thinking: Some(ThinkingLevel::High),
+            run: None,
             queued: vec![other],
             details: serde_json::json!({"files": ["a", "b"]}),
         }),
