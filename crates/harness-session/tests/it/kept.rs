@@ -414,6 +414,7 @@ fn go_on(kept: &mut Kept, first: u64, answer: u64, left: u64) {
         reason: "threshold".to_owned(),
         model: None,
         thinking: None,
+        run: None,
         queued: Vec::new(),
         details: serde_json::Value::Null,
     }));
