@@ -1,5 +1,6 @@
 //! A session for other programs and for people: as JSONL, as Markdown, as a page for a browser.
 
+mod arguments;
 mod calendar;
 mod clip;
 mod html;

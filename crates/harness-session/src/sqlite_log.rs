@@ -71,6 +71,15 @@ impl SqliteLog {
         failed(&self.path, error)
     }
 
+    /// The session was just begun, on another connection.
+    pub(crate) fn begin(&mut self) -> Result<(), Error> {
+        self.unsynced = self.durability != Durability::Never;
+        match self.durability {
+            Durability::Always => self.sync(),
+            Durability::Turn | Durability::Never => Ok(()),
+        }
+    }
+
     fn missing(&self, number: u64) -> Error {
         let problem = if number < self.len {
             "it is no longer there"

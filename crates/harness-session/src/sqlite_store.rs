@@ -163,7 +163,8 @@ impl Store for SqliteStore {
                 header.id
             )));
         }
-        let log = SqliteLog::open(&self.path, self.durability, header, Some(lock))?;
+        let mut log = SqliteLog::open(&self.path, self.durability, header, Some(lock))?;
+        log.begin()?;
         Ok(Box::new(log))
     }
 

@@ -5,6 +5,7 @@ use std::io;
 
 use harness_core::{AssistantMessage, AssistantPart, Message, OutputPart, UserMessage, UserPart};
 
+use super::arguments::laid_out;
 use super::calendar::{date_time, duration};
 use super::clip::{clip, dollars, grouped};
 use super::outcome::{Resolved, results};
@@ -248,11 +249,9 @@ fn put_reply(out: &mut String, reply: &AssistantMessage, cost: Option<f64>) {
             }
             AssistantPart::ToolCall(call) => {
                 let _ = writeln!(out, "**Calls {}**\n", words(&call.name));
-                let pretty = serde_json::from_str::<serde_json::Value>(&call.arguments)
-                    .and_then(|value| serde_json::to_string_pretty(&value));
-                match pretty {
-                    Ok(pretty) => put_fenced(out, "json", &pretty, TEXT),
-                    Err(_) => put_fenced(out, "text", &call.arguments, TEXT),
+                match laid_out(&call.arguments) {
+                    Some(json) => put_fenced(out, "json", &json, TEXT),
+                    None => put_fenced(out, "text", &call.arguments, TEXT),
                 }
                 out.push('\n');
             }

@@ -1,6 +1,7 @@
 //! A real browser, without a window.
 
-use std::io::Read as _;
+use std::fs::File;
+use std::io::{BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
@@ -56,8 +57,8 @@ impl Browser {
         self.run(page, &["--dump-dom"])
     }
 
-    /// A picture of the page.
-    pub(crate) fn picture(&self, page: &Path, name: &str, flags: &[&str]) -> image::RgbImage {
+    /// The pixels of a picture of the page, row by row.
+    pub(crate) fn picture(&self, page: &Path, name: &str, flags: &[&str]) -> Vec<[u8; 3]> {
         let path = match std::env::var_os("HARNESS_SCREENSHOTS") {
             Some(folder) => PathBuf::from(folder).join(name),
             None => self.folder.path().join(name),
@@ -66,7 +67,7 @@ impl Browser {
         let mut all = vec![screenshot.as_str(), "--hide-scrollbars"];
         all.extend(flags);
         self.run(page, &all);
-        image::open(path).unwrap().into_rgb8()
+        pixels(&path)
     }
 
     fn run(&self, page: &Path, flags: &[&str]) -> String {
@@ -106,4 +107,16 @@ impl Browser {
         child.wait().unwrap();
         answer.expect("the browser hangs").unwrap()
     }
+}
+
+fn pixels(picture: &Path) -> Vec<[u8; 3]> {
+    let file = BufReader::new(File::open(picture).unwrap());
+    let mut reader = png::Decoder::new(file).read_info().unwrap();
+    let mut bytes = vec![0; reader.output_buffer_size().unwrap()];
+    let frame = reader.next_frame(&mut bytes).unwrap();
+    assert_eq!(frame.bit_depth, png::BitDepth::Eight);
+    bytes
+        .chunks_exact(frame.color_type.samples())
+        .map(|pixel| [pixel[0], pixel[1], pixel[2]])
+        .collect()
 }

@@ -197,6 +197,9 @@ fn nothing_of_a_hostile_session_reaches_beyond_itself_in_markdown() {
 fn megabytes_of_output_are_cut_and_the_cut_is_told() {
     let mut kept = Kept::new();
     kept.user("go");
+    for marks in ["*", "`", "** ", "# *`", "\n", "~~~\n"] {
+        kept.user(&marks.repeat(200_000));
+    }
     for turn in 0..4 {
         let id = format!("c{turn}");
         kept.reply(turn, vec![call(&id, "bash", "{}")]);
@@ -205,7 +208,7 @@ fn megabytes_of_output_are_cut_and_the_cut_is_told() {
     }
     for export in [export_html as Export, export_markdown] {
         let document = exported(export, &kept);
-        assert!(document.len() < 500_000, "{}", document.len());
+        assert!(document.len() < 5_000_000, "{}", document.len());
         assert!(document.contains("bytes are left out"));
         assert!(document.contains("end-3"));
     }

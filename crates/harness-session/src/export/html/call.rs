@@ -6,6 +6,7 @@ use harness_core::{Image, OutputPart, ToolCall};
 
 use super::escape::{attribute, escaped};
 use super::rich_text::code_block;
+use crate::export::arguments::laid_out;
 use crate::export::calendar::duration;
 use crate::export::clip::{clip, grouped, one_line};
 use crate::export::outcome::{Resolved, State};
@@ -60,9 +61,8 @@ pub(super) fn call(
     let state = result.map_or(State::Open, Resolved::state);
     begin(out, &call.name, &gist(&call.arguments), state, result);
     out.push_str("<p class=\"part\">Arguments</p>\n");
-    let pretty = serde_json::from_str::<serde_json::Value>(&call.arguments)
-        .and_then(|value| serde_json::to_string_pretty(&value));
-    bounded(out, pretty.as_deref().unwrap_or(&call.arguments), budget);
+    let json = laid_out(&call.arguments);
+    bounded(out, json.as_deref().unwrap_or(&call.arguments), budget);
     match result {
         Some(result) => output(out, result, budget),
         None => out.push_str("<p class=\"part\">No result</p>\n"),

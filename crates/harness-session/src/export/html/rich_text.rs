@@ -2,6 +2,10 @@
 
 use super::escape::attribute;
 
+/// The most bytes between two marks of emphasis or code, so that a text full of marks takes no longer than
+/// another.
+const MARKED: usize = 1_000;
+
 /// Puts a text into the page. Only tags of this function's own are in what it writes.
 pub(super) fn rich_text(out: &mut String, text: &str) {
     let mut code: Option<(&str, String)> = None;
@@ -92,10 +96,12 @@ fn inline(out: &mut String, text: &str) {
             ("", "")
         };
         let inside = from.get(mark.len()..).unwrap_or_default();
-        // What does not end on its line is no markup.
-        let line = inside.lines().next().unwrap_or_default();
+        // What does not end soon, and on its line, is no markup.
+        let near = inside.floor_char_boundary(MARKED);
+        let line = inside.get(..near).unwrap_or_default();
+        let line = line.lines().next().unwrap_or_default();
         match line.find(mark) {
-            Some(end) if end > 0 && !mark.is_empty() => {
+            Some(end) if end > 0 => {
                 out.push('<');
                 out.push_str(tag);
                 out.push('>');
