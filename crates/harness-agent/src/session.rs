@@ -123,6 +123,7 @@ impl AgentSession {
         let input = RunInput {
             history: self.history.clone(),
             messages: all,
+            resume: false,
         };
         let options = RunOptions {
             caller: self.caller.clone(),
