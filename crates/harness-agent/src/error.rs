@@ -23,6 +23,12 @@ pub enum Error {
     /// A template could not be rendered.
     #[error("a prompt cannot be rendered: {0}")]
     Prompt(#[from] harness_prompt::Error),
+    /// A summary could not be made.
+    #[error("the summary could not be made: {0}")]
+    Summary(String),
+    /// It was cancelled.
+    #[error("cancelled")]
+    Cancelled,
     /// Plan mode could not be changed, or not saved.
     #[error("plan mode: {0}")]
     Plan(String),

@@ -32,6 +32,7 @@
 //! ```
 
 mod assembly;
+mod branch_summary;
 mod context_budget;
 mod context_files;
 #[cfg(feature = "tools")]
@@ -40,10 +41,13 @@ mod element;
 mod error;
 mod evicted_results;
 mod extension;
+mod file_lists;
 mod harness;
 mod harness_builder;
+mod history_summary;
 mod instruction_files;
 mod loaded_skills;
+mod measure;
 #[cfg(feature = "tools")]
 mod mention;
 pub mod middlewares;
@@ -52,7 +56,9 @@ mod result_folder;
 mod session;
 mod skill_command;
 mod skill_view;
+mod summariser;
 mod summary;
+mod summary_message;
 mod system_prompt;
 mod today;
 mod tool_decision;
@@ -60,6 +66,7 @@ mod transcript;
 mod watch;
 
 pub use assembly::{Assembly, BatchDecision, LoopDraft};
+pub use branch_summary::BranchSummary;
 #[cfg(feature = "tools")]
 pub use default_harness::{DefaultOptions, default_harness};
 pub use error::Error;
@@ -75,5 +82,6 @@ pub use loaded_skills::{LoadedSkill, loaded_skills};
 pub use session::{AgentSession, SessionRun};
 pub use skill_command::SkillCommand;
 pub use summary::{SummaryDraft, SummaryKind, SummaryRequest};
+pub use summary_message::{BranchSummaryText, CompactionSummary};
 pub use system_prompt::SystemPromptSource;
 pub use tool_decision::{ToolDecision, Withheld};
