@@ -17,8 +17,9 @@ use crate::loaded_skills::LOAD_SKILL;
 #[cfg(feature = "tools")]
 use crate::middlewares::{AtPathMiddleware, PLAN_TOOLS};
 use crate::middlewares::{
-    EvictionOptions, SkillAccess, SkillsMiddleware, SlashCommandsMiddleware, TODO_WRITE,
-    TaskListMiddleware, ToolResultEvictionMiddleware, WorkspaceContextMiddleware, skill_tools,
+    CompactionMiddleware, EvictionOptions, SkillAccess, SkillsMiddleware, SlashCommandsMiddleware,
+    TODO_WRITE, TaskListMiddleware, ToolResultEvictionMiddleware, WorkspaceContextMiddleware,
+    skill_tools,
 };
 use crate::skill_view::SkillView;
 use crate::tool_decision::{ToolChoice, ToolDecision};
@@ -297,6 +298,17 @@ fn middlewares(
         };
         all.push(Arc::new(eviction));
     }
+    // Last: what gave way to a reference is short already, and what is in a file must be whole there.
+    if let Some(options) = &parts.compaction {
+        let library = Arc::clone(&parts.library);
+        let compaction = CompactionMiddleware::new(options.clone(), library)
+            .with_extensions(parts.extensions.clone())
+            .with_tools(choice.tools.clone())
+            .with_retry(parts.retry.clone())
+            .with_token_counter(parts.token_counter.clone())
+            .for_context_window(model.info().context_window);
+        all.push(Arc::new(compaction));
+    }
     all
 }
 
@@ -314,6 +326,9 @@ fn build(parts: &Parts, context: &LoopContext, draft: LoopDraft) -> Result<LoopC
     }
     if let Some(temperature) = draft.temperature {
         builder = builder.temperature(temperature);
+    }
+    if let Some(counter) = &parts.token_counter {
+        builder = builder.token_counter(Arc::clone(counter));
     }
     if let Some(journal) = context.journal.as_ref().or(parts.journal.as_ref()) {
         builder = builder.journal(Arc::clone(journal));

@@ -26,6 +26,12 @@ pub enum Error {
     /// A session could not be read or written.
     #[error(transparent)]
     Session(#[from] harness_session::Error),
+    /// A summary could not be made.
+    #[error("the summary could not be made: {0}")]
+    Summary(String),
+    /// It was cancelled.
+    #[error("cancelled")]
+    Cancelled,
     /// Plan mode could not be changed, or not saved.
     #[error("plan mode: {0}")]
     Plan(String),

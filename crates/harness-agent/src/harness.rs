@@ -185,7 +185,8 @@ impl AgentHarness {
         request: SummaryRequest,
     ) -> Result<SummaryDraft, Error> {
         let parts = &self.inner.parts;
-        SummaryDraft::make(kind, request, parts.library.templates(), &parts.extensions).await
+        let templates = parts.library.templates();
+        SummaryDraft::make(kind, request, templates, &parts.extensions, None).await
     }
 
     /// Calls a tool as a model's call would be, middlewares included. `arguments` is JSON text.
@@ -204,6 +205,10 @@ impl AgentHarness {
     /// The folder that the agent works in, if it was told one.
     pub fn working_dir(&self) -> Option<&PathBuf> {
         self.inner.parts.working_dir.as_ref()
+    }
+
+    pub(crate) fn parts(&self) -> &Parts {
+        &self.inner.parts
     }
 
     fn fill_in(&self, caller: &mut Caller) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use harness_core::{
     Clock, Entropy, Execution, Journal, Limits, Middleware, Model, QueueMode, RetryPolicy,
-    ThinkingLevel, ToolRef,
+    ThinkingLevel, TokenCounter, ToolRef,
 };
 use harness_prompt::Library;
 use harness_skills::Skills;
@@ -17,7 +17,7 @@ use crate::extension::Extension;
 use crate::harness::AgentHarness;
 #[cfg(feature = "tools")]
 use crate::middlewares::PlanModeMiddleware;
-use crate::middlewares::{EvictionOptions, WorkspaceContextOptions};
+use crate::middlewares::{CompactionOptions, EvictionOptions, WorkspaceContextOptions};
 use crate::system_prompt::SystemPromptSource;
 
 /// The parts that an agent is built from.
@@ -36,6 +36,8 @@ pub(crate) struct Parts {
     #[cfg(feature = "tools")]
     pub(crate) workspace: Option<Workspace>,
     pub(crate) eviction: Eviction,
+    pub(crate) compaction: Option<CompactionOptions>,
+    pub(crate) token_counter: Option<Arc<dyn TokenCounter>>,
     pub(crate) middlewares: Vec<Arc<dyn Middleware>>,
     pub(crate) system_prompt: SystemPromptSource,
     pub(crate) appended: Vec<String>,
@@ -72,6 +74,7 @@ impl AgentHarnessBuilder {
         let parts = Parts {
             workspace_context: Some(WorkspaceContextOptions::default()),
             eviction: Eviction::FittingTheModel,
+            compaction: Some(CompactionOptions::default()),
             ..Parts::default()
         };
         Self { parts }
@@ -174,6 +177,26 @@ impl AgentHarnessBuilder {
     /// Shows the model all tool results for ever.
     pub fn without_tool_result_eviction(mut self) -> Self {
         self.parts.eviction = Eviction::Off;
+        self
+    }
+
+    /// When the conversation is made shorter, and how much of it stays: see
+    /// [`CompactionMiddleware`](crate::middlewares::CompactionMiddleware). By default, before it is too long
+    /// for the model.
+    pub fn compaction(mut self, options: CompactionOptions) -> Self {
+        self.parts.compaction = Some(options);
+        self
+    }
+
+    /// Leaves the conversation as it is, also where it becomes too long.
+    pub fn without_compaction(mut self) -> Self {
+        self.parts.compaction = None;
+        self
+    }
+
+    /// Counts tokens where no provider has counted yet; by default they are estimated.
+    pub fn token_counter(mut self, counter: Arc<dyn TokenCounter>) -> Self {
+        self.parts.token_counter = Some(counter);
         self
     }
 

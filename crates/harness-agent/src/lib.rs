@@ -32,6 +32,7 @@
 //! ```
 
 mod assembly;
+mod branch_summary;
 mod context_budget;
 mod context_files;
 #[cfg(feature = "tools")]
@@ -40,20 +41,26 @@ mod element;
 mod error;
 mod evicted_results;
 mod extension;
+mod file_lists;
 mod harness;
 mod harness_builder;
+mod history_summary;
 mod instruction_files;
 mod loaded_skills;
+mod measure;
 #[cfg(feature = "tools")]
 mod mention;
 pub mod middlewares;
 mod notes;
 mod result_folder;
 mod session;
+mod session_branch;
 mod session_control;
 mod skill_command;
 mod skill_view;
+mod summariser;
 mod summary;
+mod summary_message;
 mod system_prompt;
 mod today;
 mod tool_decision;
@@ -61,6 +68,7 @@ mod transcript;
 mod watch;
 
 pub use assembly::{Assembly, BatchDecision, LoopDraft};
+pub use branch_summary::BranchSummary;
 #[cfg(feature = "tools")]
 pub use default_harness::{DefaultOptions, default_harness};
 pub use error::Error;
@@ -75,8 +83,10 @@ pub use harness_skills as skills;
 pub use harness_tools::{Workspace, default_tools};
 pub use loaded_skills::{LoadedSkill, loaded_skills};
 pub use session::{AgentSession, SessionRun};
+pub use session_branch::LeftBehind;
 pub use session_control::SessionControl;
 pub use skill_command::SkillCommand;
 pub use summary::{SummaryDraft, SummaryKind, SummaryRequest};
+pub use summary_message::{BranchSummaryText, CompactionSummary};
 pub use system_prompt::SystemPromptSource;
 pub use tool_decision::{ToolDecision, Withheld};

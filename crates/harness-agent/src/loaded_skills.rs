@@ -10,6 +10,8 @@ use harness_skills::{Activation, SKILL_CONTENT};
 use harness_tools::ReadableFolders;
 use serde_json::{Value, json};
 
+use crate::summary_message::CompactionSummary;
+
 /// The tool that loads skills.
 pub(crate) const LOAD_SKILL: &str = "load_skill";
 
@@ -31,7 +33,7 @@ pub struct LoadedSkill {
 }
 
 /// The skills that a conversation has loaded, by the tool or by `/skill:name`; each once, as it was loaded
-/// last, in the order in which they were first loaded.
+/// last, in the order in which they were first loaded. Those that a compaction took along count as well.
 ///
 /// A result of `load_skill` says so in its details. A user's message says so in its first text, which begins
 /// with the element; [`SkillsMiddleware`](crate::middlewares::SkillsMiddleware) sees to it that no other
@@ -149,9 +151,13 @@ pub(crate) fn looks_called_up(text: &str) -> bool {
 fn loads_of(message: &Message) -> Vec<LoadedSkill> {
     match message {
         Message::ToolResults(results) => results.results.iter().filter_map(loaded_by).collect(),
-        // What was attached or piped in stands in other parts.
+        // What was attached or piped in stands in other parts. A summary has the texts of the skills that
+        // were loaded in what it stands for.
         Message::User(user) => match user.content.first() {
-            Some(UserPart::Text(text)) => called_up_by(&text.text).into_iter().collect(),
+            Some(UserPart::Text(text)) => match CompactionSummary::of(message) {
+                Some(summary) => summary.skills,
+                None => called_up_by(&text.text).into_iter().collect(),
+            },
             _ => Vec::new(),
         },
         _ => Vec::new(),
@@ -179,7 +185,7 @@ fn loaded_by(result: &ToolResult) -> Option<LoadedSkill> {
 }
 
 /// A user's message that a command put a skill into: it begins with the element.
-fn called_up_by(text: &str) -> Option<LoadedSkill> {
+pub(crate) fn called_up_by(text: &str) -> Option<LoadedSkill> {
     let rest = text.strip_prefix('<')?.strip_prefix(SKILL_CONTENT)?;
     let (name, rest) = attribute(rest, "name")?;
     let (digest, rest) = attribute(rest, "digest")?;
@@ -206,7 +212,7 @@ fn attribute<'t>(text: &'t str, name: &str) -> Option<(String, &'t str)> {
 }
 
 /// A text as it was before it was escaped: entities by name, and characters as hexadecimal numbers.
-fn unescaped(text: &str) -> String {
+pub(crate) fn unescaped(text: &str) -> String {
     let mut parts = text.split('&');
     let mut whole = parts.next().unwrap_or_default().to_owned();
     for part in parts {

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "tools")]
 mod at_path;
+mod compaction;
 #[cfg(feature = "tools")]
 mod plan_mode;
 mod skills;
@@ -12,6 +13,8 @@ mod workspace_context;
 
 #[cfg(feature = "tools")]
 pub use at_path::{AtPathLimits, AtPathMiddleware};
+pub(crate) use compaction::{Bounds, Compactor, NoPlan, UNKNOWN_WINDOW};
+pub use compaction::{CompactionMiddleware, CompactionOptions, CompactionRequests};
 #[cfg(feature = "tools")]
 pub(crate) use plan_mode::PLAN_TOOLS;
 #[cfg(feature = "tools")]
@@ -23,7 +26,9 @@ pub use skills::{SKILLS_SECTION, SkillsMiddleware};
 pub(crate) use skills::{SkillAccess, tools as skill_tools};
 pub use slash_commands::SlashCommandsMiddleware;
 pub(crate) use task_list::TODO_WRITE;
-pub use task_list::{TASKS_SECTION, TaskItem, TaskList, TaskListMiddleware, TaskStatus};
+pub use task_list::{
+    TASKS_SECTION, TaskItem, TaskList, TaskListMiddleware, TaskStatus, restored_tasks,
+};
 pub use tool_result_eviction::{EvictionOptions, ToolResultEvictionMiddleware};
 pub use workspace_context::{
     WORKSPACE_SECTION, WorkspaceContextMiddleware, WorkspaceContextOptions,

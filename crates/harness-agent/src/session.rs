@@ -14,6 +14,7 @@ use harness_session::{Header, MemoryStore, Queue, Session, SessionId, SessionJou
 
 use crate::error::Error;
 use crate::harness::{AgentHarness, LoopContext};
+use crate::middlewares::{TaskList, restored_tasks};
 use crate::session_control::SessionControl;
 
 /// A conversation that is kept, run after run: in memory, or in a [store](harness_session::Store) that
@@ -190,6 +191,7 @@ impl AgentSession {
         messages: Vec<UserMessage>,
         cancellation: Option<CancellationToken>,
     ) -> SessionRun<'_> {
+        self.restore_tasks();
         // What waited for the end of a run that goes on now still waits for it; everything else comes first.
         let goes_on = self.open && messages.is_empty() && self.history_wants_an_answer();
         let (later, mut all): (Vec<_>, Vec<_>) = self
@@ -230,6 +232,20 @@ impl AgentSession {
     fn adopt(&mut self, context: harness_session::Context) {
         self.open = context.is_open();
         self.history = context.messages;
+    }
+
+    /// The list of tasks, as the conversation left it, if nobody keeps it otherwise.
+    fn restore_tasks(&self) {
+        let attributes = &self.caller.attributes;
+        if attributes.get::<TaskList>().is_some() {
+            return;
+        }
+        let tasks = restored_tasks(&self.history);
+        if !tasks.is_empty() {
+            let list = attributes.get_or_insert_with(TaskList::default);
+            // What was a list once may not be one by today's bounds; then the model begins a new one.
+            let _ = list.set(tasks);
+        }
     }
 }
 

@@ -11,7 +11,11 @@ use serde_json::json;
 use crate::error::Error;
 use crate::extension::{Extension, ExtensionResult, failed, panic_text};
 use crate::loaded_skills::{LoadedSkill, loaded_skills};
-use crate::transcript::transcript;
+use crate::measure::Measure;
+use crate::transcript::{transcript, transcript_within};
+
+/// The least that a conversation is worth writing down in, in tokens.
+const LEAST_ROOM: u64 = 96;
 
 /// What a summary is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +40,19 @@ pub struct SummaryRequest {
     pub read_files: Vec<String>,
     /// Paths of files that were changed in it.
     pub changed_files: Vec<String>,
+    /// Whether the messages are the beginning of the task at hand, whose later part stays as it is. Such a
+    /// beginning has a summary of its own, behind that of what came before the task.
+    pub split_turn: bool,
+}
+
+/// How long the instructions of a summary may be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room<'m> {
+    /// The most tokens of all.
+    pub(crate) tokens: u64,
+    /// How often the part of it that is the conversation is halved: the provider counts otherwise.
+    pub(crate) halved: u32,
+    pub(crate) measure: &'m Measure,
 }
 
 /// A summary on its way, as extensions see it.
@@ -46,7 +63,8 @@ pub struct SummaryDraft {
     pub kind: SummaryKind,
     /// What is summarised.
     pub request: SummaryRequest,
-    /// What a model is asked to do: the template `compact-summary` or `branch-summary`, rendered.
+    /// What a model is asked to do: the template `compact-summary`, `compact-turn-summary` or
+    /// `branch-summary`, rendered.
     pub instructions: String,
     /// The summary, if an extension gives it; then no model need be asked.
     pub summary: Option<String>,
@@ -62,10 +80,11 @@ impl SummaryDraft {
         request: SummaryRequest,
         templates: &Templates,
         extensions: &[Arc<dyn Extension>],
+        room: Option<Room<'_>>,
     ) -> Result<Self, Error> {
         let mut draft = Self {
             kind,
-            instructions: templates.render(kind.template(), &values(&request))?,
+            instructions: instructions(kind, &request, templates, room)?,
             skills: loaded_skills(&request.messages),
             request,
             summary: None,
@@ -87,19 +106,40 @@ impl SummaryDraft {
     }
 }
 
-fn values(request: &SummaryRequest) -> serde_json::Value {
-    json!({
-        "conversation": transcript(&request.messages),
-        "focus": request.focus,
-        "previous_summary": request.previous,
-        "read_files": request.read_files,
-        "changed_files": request.changed_files,
-    })
+/// What a model is asked to do.
+fn instructions(
+    kind: SummaryKind,
+    request: &SummaryRequest,
+    templates: &Templates,
+    room: Option<Room<'_>>,
+) -> Result<String, Error> {
+    let render = |conversation: &str| {
+        let values = json!({
+            "conversation": conversation,
+            "focus": request.focus,
+            "previous_summary": request.previous,
+            "read_files": request.read_files,
+            "changed_files": request.changed_files,
+        });
+        let template = kind.template(request.split_turn);
+        Ok::<_, Error>(templates.render(template, &values)?)
+    };
+    let Some(room) = room else {
+        return render(&transcript(&request.messages));
+    };
+    let around = room.measure.text(&render("")?);
+    let left = room.tokens.saturating_sub(around) >> room.halved;
+    if left < LEAST_ROOM {
+        let message = "the context window has no room for the conversation beside what is asked";
+        return Err(Error::Summary(message.to_owned()));
+    }
+    render(&transcript_within(&request.messages, left, room.measure))
 }
 
 impl SummaryKind {
-    fn template(self) -> &'static str {
+    fn template(self, split_turn: bool) -> &'static str {
         match self {
+            Self::Compaction if split_turn => "compact-turn-summary",
             Self::Compaction => "compact-summary",
             Self::Branch => "branch-summary",
         }

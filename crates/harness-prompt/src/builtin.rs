@@ -26,6 +26,12 @@ pub(crate) const BUILTINS: &[Builtin] = &[
         parameters: compact_summary,
     },
     Builtin {
+        name: "compact-turn-summary",
+        description: "Asks for a summary of the beginning of a task whose later part is kept",
+        source: include_str!("../templates/compact-turn-summary.hbs"),
+        parameters: compact_turn_summary,
+    },
+    Builtin {
         name: "session-title",
         description: "Asks for a title of a conversation, in one line",
         source: include_str!("../templates/session-title.hbs"),
@@ -178,14 +184,22 @@ fn compact_summary() -> Vec<Parameter> {
     parameters
 }
 
-fn branch_summary() -> Vec<Parameter> {
+fn compact_turn_summary() -> Vec<Parameter> {
     vec![
         Parameter::required("conversation", "what is to be summarised, as text")
             .of_kind(ParameterKind::Text),
         text("focus", "what the user wants to be kept above all"),
-        list("read_files", "paths of files that were read in it"),
-        list("changed_files", "paths of files that were changed in it"),
     ]
+}
+
+fn branch_summary() -> Vec<Parameter> {
+    let mut parameters = compact_turn_summary();
+    parameters.push(list("read_files", "paths of files that were read in it"));
+    parameters.push(list(
+        "changed_files",
+        "paths of files that were changed in it",
+    ));
+    parameters
 }
 
 fn session_title() -> Vec<Parameter> {

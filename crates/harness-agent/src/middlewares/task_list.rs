@@ -4,6 +4,7 @@
 //! make a provider read the whole prompt anew. So the prompt only says how the list is used, and the list
 //! itself is shown behind the last message, where it stays.
 
+mod restored;
 mod todo_write;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use self::todo_write::TodoWrite;
 
+pub use self::restored::restored_tasks;
 pub(crate) use self::todo_write::TODO_WRITE;
 use crate::notes::Notes;
 

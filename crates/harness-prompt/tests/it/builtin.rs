@@ -68,7 +68,12 @@ fn prompt_14_no_placeholder_is_left_in_a_built_in_template() {
 #[test]
 fn what_is_given_is_in_the_prompt() {
     let templates = Templates::new();
-    for name in ["compact-summary", "branch-summary", "session-title"] {
+    for name in [
+        "compact-summary",
+        "compact-turn-summary",
+        "branch-summary",
+        "session-title",
+    ] {
         let parameters = templates.get(name).unwrap().parameters();
         let values: Map<String, Value> = parameters
             .iter()

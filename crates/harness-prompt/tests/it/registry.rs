@@ -18,6 +18,7 @@ fn templates_are_found_by_name() {
     insta::assert_snapshot!(templates.names().collect::<Vec<_>>().join("\n"), @r"
     branch-summary
     compact-summary
+    compact-turn-summary
     session-title
     system-prompt
     system-prompt/context-files
