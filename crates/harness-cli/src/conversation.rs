@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use harness_agent::{AgentHarness, AgentSession, LeftBehind, SessionRun};
+use harness_agent::{AgentHarness, AgentSession, CompactionSummary, LeftBehind, SessionRun};
 use harness_core::{Caller, CancellationToken, UserMessage};
 use harness_session::{EntryId, NodeKind};
 
@@ -82,6 +82,48 @@ impl Conversation {
                 "what is left behind cannot be summarised: {error}"
             ))
             .hint("--no-summary goes on without it")),
+        }
+    }
+
+    /// Makes the conversation shorter, with a focus that may be blank.
+    pub(crate) async fn compact(
+        &mut self,
+        focus: &str,
+        cancel: CancellationToken,
+        json: bool,
+    ) -> Result<(), Failure> {
+        if self.session.history().is_empty() {
+            return Err(
+                Failure::usage("there is no conversation to make shorter").hint(
+                    "/compact is for one that is gone on with: harness run --continue /compact",
+                ),
+            );
+        }
+        let focus = Some(focus).filter(|focus| !focus.is_empty());
+        let before = self.session.history().len();
+        let compacted = self.session.compact(focus, cancel).await;
+        let compacted = compacted.map_err(|error| Failure::failed(error.to_string()))?;
+        let Some(compaction) = compacted else {
+            stderr::note("there is nothing yet that a summary could stand for");
+            return Ok(());
+        };
+        let summarised = before.saturating_sub(compaction.kept);
+        stderr::note(&format!(
+            "a summary stands for {summarised} of {before} messages now"
+        ));
+        let summary = compaction.summary.iter().filter_map(|message| CompactionSummary::of(message));
+        let texts: Vec<String> = summary.map(|summary| summary.text).collect();
+        let text = texts.join("\n\n");
+        if json {
+            let line = serde_json::json!({
+                "type": "compaction",
+                "summary": text,
+                "summarised": summarised,
+                "kept": compaction.kept,
+            });
+            crate::stdout::print(&line.to_string())
+        } else {
+            crate::stdout::print(&text)
         }
     }
 

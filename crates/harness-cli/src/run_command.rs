@@ -66,7 +66,9 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, Failure
             .hint("name it with --model PROVIDER/MODEL"));
     }
     let plan = (!is_demo).then(|| Plan::of(&setup, &caller));
+    let focus = input.as_ref().and_then(|input| compaction(input, &setup));
     let message = match &input {
+        Some(_) if focus.is_some() => None,
         Some(input) => match task(input, &setup, plan.as_ref(), arguments.agent.plan)? {
             Some(message) => Some(message),
             None => return Ok(Exit::Finished.into()),
@@ -87,6 +89,14 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, Failure
     if let Some(entry) = &arguments.session.at {
         let summary = !arguments.session.no_summary;
         conversation.go_to(entry, summary, &cancel).await?;
+    }
+    if let Some(focus) = focus {
+        let json = arguments.output == Output::Json;
+        let compacted = conversation.compact(&focus, cancel, json).await;
+        return match signals.came() {
+            Some((_, exit)) => Ok(exit.into()),
+            None => compacted.map(|()| Exit::Finished.into()),
+        };
     }
     let mut handle = conversation.start(message, cancel)?;
     let mut system_prompt = None;
@@ -158,6 +168,13 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, Failure
         (None, Some((_, exit))) => Ok(exit.into()),
         (None, None) => Ok(Exit::Failed.into()),
     }
+}
+
+/// What a summary is to look at most, if the task is to make the conversation shorter: `/compact [focus]`.
+fn compaction(input: &PromptInput, setup: &Setup) -> Option<String> {
+    let (name, focus) = parse_invocation(&input.text)?;
+    let is_own = setup.prompts.library.command(name).is_some();
+    (name == "compact" && !is_own).then(|| focus.trim().to_owned())
 }
 
 /// What the model is to be told; `None` if the task was a command that needs no model.
