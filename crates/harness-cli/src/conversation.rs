@@ -111,7 +111,10 @@ impl Conversation {
         stderr::note(&format!(
             "a summary stands for {summarised} of {before} messages now"
         ));
-        let summary = compaction.summary.iter().filter_map(|message| CompactionSummary::of(message));
+        let summary = compaction
+            .summary
+            .iter()
+            .filter_map(|message| CompactionSummary::of(message));
         let texts: Vec<String> = summary.map(|summary| summary.text).collect();
         let text = texts.join("\n\n");
         if json {

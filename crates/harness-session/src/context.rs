@@ -257,50 +257,63 @@ impl Walk {
     fn back(log: &dyn Log, leaf: u64) -> Result<Self, Error> {
         let mut numbers = Vec::new();
         let mut next = Some(leaf);
-        // Where the newest compaction begins to keep; unknown before it is met.
-        let mut until: Option<Option<u64>> = None;
-        let mut compaction_at = 0;
+        // The first entry that the newest compaction kept, once one was met; and what to do with what stands
+        // before that compaction if the entry is not met.
+        let mut until = None;
+        let mut before_kept = 0;
         let mut in_last_turn = true;
-        let mut found = false;
         while let Some(number) = next {
             let node = log.node(number)?;
-            if until.is_none() && node.kind == NodeKind::Compaction {
-                // One that cannot be read is as if it had not been.
-                if let Ok(Entry {
-                    body: Body::Compaction(body),
-                    ..
-                }) = log.read(number)
+            let is_until = until == Some(number);
+            next = node.parent.filter(|parent| *parent < number);
+            if node.kind == NodeKind::Compaction {
+                // Older ones count only if the newest one kept their summaries. One that cannot be read is as
+                // if it had not been.
+                if (until.is_none() || is_until)
+                    && let Some(kept) = kept_by(log, number)?
                 {
                     numbers.push(number);
-                    compaction_at = numbers.len();
-                    let kept = match body.first_kept {
-                        Some(id) => log.find(id)?.filter(|kept| *kept < number),
-                        None => None,
-                    };
-                    if kept.is_none() {
-                        found = true;
+                    before_kept = numbers.len();
+                    until = kept;
+                    if until.is_none() {
                         break;
                     }
-                    until = Some(kept);
                 }
-            } else if counts(node.kind, in_last_turn)
-                && !(until.is_some() && node.kind == NodeKind::Compaction)
-            {
+                continue;
+            }
+            if counts(node.kind, in_last_turn) {
                 numbers.push(number);
             }
             in_last_turn &= node.kind != NodeKind::AssistantMessage;
-            if until == Some(Some(number)) {
-                found = true;
+            if is_until {
+                until = None;
                 break;
             }
-            next = node.parent.filter(|parent| *parent < number);
         }
         // The first that was kept is not on this branch: then nothing is, rather than all.
-        if until.is_some() && !found {
-            numbers.truncate(compaction_at);
+        if until.is_some() {
+            numbers.truncate(before_kept);
         }
         numbers.reverse();
         Ok(Self { numbers })
+    }
+}
+
+/// The first entry that a compaction kept, or that it kept none; `None` if it cannot be read.
+fn kept_by(log: &dyn Log, number: u64) -> Result<Option<Option<u64>>, Error> {
+    match log.read(number) {
+        Ok(Entry {
+            body: Body::Compaction(body),
+            ..
+        }) => {
+            let kept = match body.first_kept {
+                Some(id) => log.find(id)?.filter(|kept| *kept < number),
+                None => None,
+            };
+            Ok(Some(kept))
+        }
+        Ok(_) | Err(Error::Unreadable { .. }) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

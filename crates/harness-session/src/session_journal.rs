@@ -140,6 +140,15 @@ impl SessionJournal {
 impl State {
     /// How a run ended. All of it outlives a loss of power then.
     fn end(&mut self, outcome: &RunOutcome) -> Result<(), Error> {
+        // A middleware may have answered in the loop's place, or have changed what came of it.
+        let known = self.entries.len();
+        let new = outcome.history.get(known..).unwrap_or_default();
+        new.iter().try_for_each(|message| self.message(message))?;
+        if known > outcome.history.len() {
+            self.entries.truncate(outcome.history.len());
+            let back = self.entries.last().copied();
+            self.session.go_to(back)?;
+        }
         let Some(intent) = self.run else {
             return Ok(());
         };

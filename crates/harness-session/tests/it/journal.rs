@@ -375,3 +375,29 @@ fn sess_15_two_sessions_keep_apart() {
         assert!(first.contains(text) && !first.contains(other), "{first}");
     }
 }
+
+/// A middleware that answers in the loop's place: what the user said, and what it answered, is on record.
+#[test]
+fn what_a_middleware_answers_is_on_record() {
+    let stage = Stage::new();
+    for turn in 1..=2 {
+        let (journal, context) = stage.open(u64::MAX);
+        let model: Arc<dyn Model> = Arc::new(ScriptedModel::new([]));
+        let answer = harness_core::from_fn::on_agent("answer", |cx, input, _| {
+            Box::pin(async move {
+                let status = harness_core::RunStatus::Cancelled;
+                RunOutcome::before_any_turn(cx, input, status)
+            })
+        });
+        let config = LoopConfig::builder(model)
+            .middleware(answer)
+            .journal(journal.clone())
+            .build()
+            .unwrap();
+        let input = RunInput::prompt("go").with_history(context.messages);
+        let outcome = block_on(run(&config, input).outcome()).unwrap();
+        assert_eq!(outcome.history.len(), turn);
+        drop((config, journal));
+        assert_eq!(stage.context().messages, outcome.history);
+    }
+}

@@ -2,7 +2,8 @@
 
 use harness_core::Message;
 use harness_session::{
-    Access, Body, CustomBody, EntryId, Error, Header, MemoryStore, MessageBody, Session, Store,
+    Access, Body, CompactionBody, CustomBody, EntryId, Error, Header, MemoryStore, MessageBody,
+    Session, Store,
 };
 
 fn session() -> (MemoryStore, Session) {
@@ -180,4 +181,50 @@ fn an_entry_is_found_by_how_it_begins() {
     let error = session.find_entry(&text[..6]).unwrap_err();
     assert!(error.to_string().contains("several"), "{error}");
     assert!(session.find_entry("nothing").is_err());
+}
+
+fn compact(session: &mut Session, summary: &str, first_kept: Option<EntryId>) -> EntryId {
+    let body = Body::Compaction(CompactionBody {
+        messages: vec![Message::user(summary).into()],
+        first_kept,
+        tokens_before: 1,
+        reason: "manual".to_owned(),
+        model: None,
+        thinking: None,
+        queued: Vec::new(),
+        run: None,
+        details: serde_json::Value::Null,
+    });
+    session.append(body).unwrap()
+}
+
+#[test]
+fn a_compaction_stands_for_what_it_did_not_keep() {
+    let (_, mut session) = session();
+    say(&mut session, "one");
+    let two = say(&mut session, "two");
+    let first = compact(&mut session, "sum of one", Some(two));
+    say(&mut session, "three");
+    assert_eq!(texts(&session), ["sum of one", "two", "three"]);
+    // One that keeps what the one before kept, without its summary.
+    let second = compact(&mut session, "sum of sums", Some(two));
+    assert_eq!(texts(&session), ["sum of sums", "two", "three"]);
+    // One that keeps the summary of the one before, and so what that one kept.
+    session.go_to(Some(second)).unwrap();
+    let parent = session.leaf();
+    compact(&mut session, "on top", Some(second));
+    assert_eq!(texts(&session), ["on top", "sum of sums", "two", "three"]);
+    session.go_to(parent).unwrap();
+    compact(&mut session, "alone", None);
+    say(&mut session, "four");
+    assert_eq!(texts(&session), ["alone", "four"]);
+    // Before any of them, all is as it was.
+    session.go_to(Some(two)).unwrap();
+    assert_eq!(texts(&session), ["one", "two"]);
+    session.go_to(Some(first)).unwrap();
+    assert_eq!(texts(&session), ["sum of one", "two"]);
+    // What is said to be kept and is not on the branch is not kept.
+    session.go_to(None).unwrap();
+    compact(&mut session, "stray", Some(two));
+    assert_eq!(texts(&session), ["stray"]);
 }
