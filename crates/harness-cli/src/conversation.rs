@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use harness_agent::{AgentHarness, AgentSession, LeftBehind, SessionRun};
+use harness_agent::{AgentHarness, AgentSession, SessionRun};
 use harness_core::{Caller, CancellationToken, UserMessage};
 use harness_session::{EntryId, NodeKind};
 
@@ -70,19 +70,10 @@ impl Conversation {
             }
         });
         let target = target.map_err(|error| failure(&error))?;
-        let left = if summary {
-            LeftBehind::Summarised
-        } else {
-            LeftBehind::Dropped
-        };
-        let summarised = self.session.go_to(target, left, cancel.clone()).await;
-        match summarised {
-            Ok(_) => Ok(()),
-            Err(error) => Err(Failure::failed(format!(
-                "what is left behind cannot be summarised: {error}"
-            ))
-            .hint("--no-summary goes on without it")),
-        }
+        let _ = (summary, cancel);
+        self.session
+            .with_session(|session| session.go_to(target))
+            .map_err(|error| failure(&error))
     }
 
     /// Starts the run.
