@@ -221,7 +221,8 @@ impl AgentSession {
     }
 
     /// Reads the conversation anew from what is on record.
-    pub(crate) fn reload(&mut self) -> Result<(), Error> {
+    /// Reads the conversation anew.
+    pub fn reload(&mut self) -> Result<(), Error> {
         let context = self.journal.context()?;
         self.adopt(context);
         Ok(())

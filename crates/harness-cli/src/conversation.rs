@@ -73,7 +73,10 @@ impl Conversation {
         let _ = (summary, cancel);
         self.session
             .with_session(|session| session.go_to(target))
-            .map_err(|error| failure(&error))
+            .map_err(|error| failure(&error))?;
+        self.session
+            .reload()
+            .map_err(|error| Failure::failed(error.to_string()))
     }
 
     /// Starts the run.
