@@ -7,6 +7,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use harness_core::ThinkingLevel;
 use harness_providers::Api;
 
+use crate::sessions_arguments::SessionsCommand;
+
 /// A coding agent for the terminal and for scripts.
 #[derive(Debug, Parser)]
 #[command(name = "harness", version, disable_help_subcommand = true)]
@@ -33,6 +35,11 @@ pub(crate) enum Command {
     Skills {
         #[command(subcommand)]
         command: SkillsCommand,
+    },
+    /// Look at the sessions that are kept, fork, export or delete them.
+    Sessions {
+        #[command(subcommand)]
+        command: SessionsCommand,
     },
     /// Show what would be used, where it came from, and what is wrong.
     Doctor(DoctorArguments),

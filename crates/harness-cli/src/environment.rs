@@ -57,6 +57,10 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
         "where configuration is looked for, instead of ~/.config",
     ),
     (
+        "XDG_DATA_HOME",
+        "where sessions are kept, instead of ~/.local/share",
+    ),
+    (
         "XDG_STATE_HOME",
         "where records of runs are kept, instead of ~/.local/state",
     ),

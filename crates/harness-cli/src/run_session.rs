@@ -15,6 +15,8 @@ use crate::stderr;
 pub(crate) struct RunSession {
     place: Option<SessionPlace>,
     wanted: Wanted,
+    /// Whether nothing is to be kept.
+    unkept: bool,
 }
 
 enum Wanted {
@@ -49,7 +51,11 @@ impl RunSession {
                 .then(|| SessionPlace::of(environment))
                 .flatten();
             let wanted = Wanted::New;
-            return Ok(Self { place, wanted });
+            return Ok(Self {
+                place,
+                wanted,
+                unkept: arguments.no_session,
+            });
         }
         let place = SessionPlace::required(environment)?;
         let id = match given {
@@ -79,6 +85,7 @@ impl RunSession {
         Ok(Self {
             place: Some(place),
             wanted,
+            unkept: false,
         })
     }
 
@@ -91,6 +98,9 @@ impl RunSession {
     /// reason not to run: it is said.
     pub(crate) fn open(&self, folder: &Path) -> Result<Option<Opened>, Failure> {
         let Some(place) = &self.place else {
+            if !self.unkept {
+                stderr::note("the conversation is not kept: neither HOME nor XDG_DATA_HOME is set");
+            }
             return Ok(None);
         };
         let opened = match &self.wanted {

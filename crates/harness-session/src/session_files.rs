@@ -123,16 +123,24 @@ fn fnv(bytes: &[u8]) -> u64 {
 
 /// Makes a folder that only its owner can enter, unless it is there.
 pub(crate) fn create_folder(folder: &Path) -> io::Result<()> {
-    match DirBuilder::new().mode(0o700).create(folder) {
-        Ok(()) => fs::set_permissions(folder, Permissions::from_mode(0o700)),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+    match create_last(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let Some(parent) = folder.parent() else {
                 return Err(error);
             };
             create_folder(parent)?;
-            create_folder(folder)
+            // Not once more from the start: in some folders, such as /proc, nothing can ever be made,
+            // and this is what the system says.
+            create_last(folder)
         }
+        made => made,
+    }
+}
+
+fn create_last(folder: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Ok(()) => fs::set_permissions(folder, Permissions::from_mode(0o700)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error),
     }
 }
