@@ -63,7 +63,7 @@ impl ShortIds {
     }
 
     /// The beginning of an id that none of the others has.
-    pub(crate) fn short(&self, id: impl ToString) -> String {
+    pub(crate) fn short(&self, id: &impl ToString) -> String {
         let id = id.to_string();
         let place = self.sorted.partition_point(|other| *other < id);
         let before = place.checked_sub(1);
@@ -125,8 +125,8 @@ mod tests {
         ];
         let short = ShortIds::of(ids.iter());
         let expected = [ids[0], ids[1], "01980000-0002", "02980000"];
-        assert_eq!(ids.map(|id| short.short(id)), expected);
+        assert_eq!(ids.map(|id| short.short(&id)), expected);
         let one = ShortIds::of(["0198", "01980000-1", "01980000-2"].iter());
-        assert_eq!(one.short("01980000-2"), "01980000-2");
+        assert_eq!(one.short(&"01980000-2"), "01980000-2");
     }
 }

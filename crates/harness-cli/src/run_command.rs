@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use futures::FutureExt;
-use harness_agent::SkillCommand;
 use harness_agent::prompt::parse_invocation;
+use harness_agent::{SessionRun, SkillCommand};
 use harness_core::{
     Caller, CancellationToken, Error, Event, LimitReached, Limits, ModelError, RunOutcome,
     RunStatus, StopReason, SystemPrompt, Text, UserMessage, UserPart,
@@ -99,48 +99,13 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, Failure
         };
     }
     let mut handle = conversation.start(message, cancel)?;
-    let mut system_prompt = None;
     let mut progress = Progress::new(&setup.environment);
     let mut json = (arguments.output == Output::Json).then(JsonOutput::default);
-    let mut second = std::pin::pin!(signals.second());
-    loop {
-        // Events that are there already are written together; then the reader gets them.
-        let ready = match &json {
-            Some(json) if !json.is_full() => handle.next().now_or_never(),
-            _ => None,
-        };
-        let event = if let Some(event) = ready {
-            event
-        } else {
-            if let Some(json) = &mut json {
-                match json.flush(&signals).await {
-                    Some(Ok(())) => {}
-                    Some(Err(error)) => return unwritten(&error),
-                    None => break,
-                }
-            }
-            tokio::select! {
-                biased;
-                event = handle.next() => event,
-                () = &mut second => break,
-            }
-        };
-        let Some(event) = event else { break };
-        if let Event::SystemPrompt(report) = &event {
-            system_prompt = Some(report.prompt.clone());
-        }
-        progress.see(&event);
-        if let Some(json) = &mut json
-            && let Err(error) = json.push(&event)
-        {
-            return unwritten(&error);
-        }
-    }
-    if let Some(json) = &mut json
-        && let Some(Err(error)) = json.flush(&signals).await
-    {
-        return unwritten(&error);
-    }
+    let followed = follow(&mut handle, &mut progress, json.as_mut(), &signals).await;
+    let system_prompt = match followed {
+        Ok(system_prompt) => system_prompt,
+        Err(error) => return unwritten(&error),
+    };
     progress.clear();
     if demo.is_none() {
         keep(system_prompt.as_ref(), &setup);
@@ -175,6 +140,54 @@ fn compaction(input: &PromptInput, setup: &Setup) -> Option<String> {
     let (name, focus) = parse_invocation(&input.text)?;
     let is_own = setup.prompts.library.command(name).is_some();
     (name == "compact" && !is_own).then(|| focus.trim().to_owned())
+}
+
+/// Shows a run as it goes, to its end or to a second signal, and gives the system prompt that it used. An
+/// error is one of writing events.
+async fn follow(
+    handle: &mut SessionRun<'_>,
+    progress: &mut Progress,
+    mut json: Option<&mut JsonOutput>,
+    signals: &Signals,
+) -> std::io::Result<Option<SystemPrompt>> {
+    let mut system_prompt = None;
+    let mut second = std::pin::pin!(signals.second());
+    loop {
+        // Events that are there already are written together; then the reader gets them.
+        let ready = match &json {
+            Some(json) if !json.is_full() => handle.next().now_or_never(),
+            _ => None,
+        };
+        let event = if let Some(event) = ready {
+            event
+        } else {
+            if let Some(json) = &mut json {
+                match json.flush(signals).await {
+                    Some(written) => written?,
+                    None => break,
+                }
+            }
+            tokio::select! {
+                biased;
+                event = handle.next() => event,
+                () = &mut second => break,
+            }
+        };
+        let Some(event) = event else { break };
+        if let Event::SystemPrompt(report) = &event {
+            system_prompt = Some(report.prompt.clone());
+        }
+        progress.see(&event);
+        if let Some(json) = &mut json {
+            json.push(&event)?;
+        }
+    }
+    if let Some(json) = json
+        && let Some(written) = json.flush(signals).await
+    {
+        written?;
+    }
+    Ok(system_prompt)
 }
 
 /// What the model is to be told; `None` if the task was a command that needs no model.

@@ -58,18 +58,17 @@ impl RunSession {
             });
         }
         let place = SessionPlace::required(environment)?;
-        let id = match given {
-            Some(text) => place.find(text)?,
-            None => {
-                let folder = crate::setup::working_folder(agent.cwd.as_deref())?;
-                place.last(&folder)?.ok_or_else(|| {
-                    Failure::usage(format!(
-                        "no session of {} is there to go on with",
-                        folder.display()
-                    ))
-                    .hint("run without --continue begins one; `harness sessions list --all` shows all")
-                })?
-            }
+        let id = if let Some(text) = given {
+            place.find(text)?
+        } else {
+            let folder = crate::setup::working_folder(agent.cwd.as_deref())?;
+            place.last(&folder)?.ok_or_else(|| {
+                Failure::usage(format!(
+                    "no session of {} is there to go on with",
+                    folder.display()
+                ))
+                .hint("run without --continue begins one; `harness sessions list --all` shows all")
+            })?
         };
         if agent.cwd.is_none() {
             let header = place

@@ -37,7 +37,7 @@ impl SessionList {
                 about = format!("{about}  ({folder})");
             }
             [
-                self.ids.short(listed.header.id),
+                self.ids.short(&listed.header.id),
                 ago(listed.modified, now),
                 date_time(listed.modified),
                 size(listed.bytes),
@@ -53,7 +53,7 @@ impl SessionList {
             let header = &listed.header;
             json!({
                 "id": header.id,
-                "short": self.ids.short(header.id),
+                "short": self.ids.short(&header.id),
                 "file": place.store.path_of(header.id).ok().map(|path| path.display().to_string()),
                 "cwd": header.cwd.as_ref().map(|folder| folder.display().to_string()),
                 "began": header.time,

@@ -80,10 +80,7 @@ fn text(id: SessionId, report: &RepairReport) -> String {
         ));
     }
     if report.repeated > 0 {
-        found.push(format!(
-            "{} twice",
-            count(report.repeated, "entry").replace("entrys", "entries")
-        ));
+        found.push(format!("{} twice", entries(report.repeated)));
     }
     if let Some(torn) = &report.torn {
         found.push(format!("a torn end, which is kept in {}", torn.display()));
@@ -95,9 +92,10 @@ fn text(id: SessionId, report: &RepairReport) -> String {
             backup.display()
         ));
     }
-    let found = match found.is_empty() {
-        true => "nothing is wrong".to_owned(),
-        false => found.join("; "),
+    let found = if found.is_empty() {
+        "nothing is wrong".to_owned()
+    } else {
+        found.join("; ")
     };
     one_line(&format!("{id}: {found} ({} now)", entries(report.entries)))
 }

@@ -35,7 +35,7 @@ pub(crate) fn search(
     let ids = short_ids(place)?;
     let rows = hits.iter().map(|hit| {
         [
-            ids.short(hit.session),
+            ids.short(&hit.session),
             hit.entry.to_string(),
             one_line(&hit.role),
             date_time(hit.time),

@@ -109,7 +109,7 @@ impl SessionTree {
     }
 
     /// The sessions that this one came from, the oldest first, and those that came from it.
-    pub(crate) fn family(&self, listed: Vec<Listed>, ids: ShortIds) -> Family {
+    pub(crate) fn family(&self, listed: &[Listed], ids: ShortIds) -> Family {
         let known: BTreeMap<SessionId, &Listed> = listed
             .iter()
             .map(|listed| (listed.header.id, listed))
@@ -176,7 +176,7 @@ impl SessionTree {
                 text,
                 "{mark} {:width$}{}  {}{label}",
                 "",
-                self.short.short(entry.id),
+                self.short.short(&entry.id),
                 entry.line,
                 width = 2 * indent.min(DEEPEST)
             );

@@ -133,7 +133,8 @@ fn tree(place: &SessionPlace, arguments: &SessionsTreeArguments) -> Result<ExitC
     let session = open(place, id, Access::Read)?;
     let others = place.store.list(&Filter::default());
     let tree = SessionTree::of(&session, arguments.all).map_err(|error| failure(&error))?;
-    let family = tree.family(others.map_err(|error| failure(&error))?, short_ids(place)?);
+    let others = others.map_err(|error| failure(&error))?;
+    let family = tree.family(&others, short_ids(place)?);
     stdout::print(&if arguments.format.wants_json() {
         tree.json(&family)
     } else {

@@ -7,10 +7,13 @@ use crate::program::Bed;
 use crate::server::{Answer, Server};
 use crate::sessions::{file, ids, object, say, sessions, talk, texts};
 
+/// What happens to the bytes of a file.
+type Tear = fn(&mut Vec<u8>);
+
 /// SESS-02: however the last line ends, the earlier turns are sent.
 #[test]
 fn sess_02_a_torn_last_line_loses_nothing_else() {
-    let tear: [(&str, fn(&mut Vec<u8>)); 4] = [
+    let tears: [(&str, Tear); 4] = [
         ("in mid JSON", |bytes| {
             bytes.extend_from_slice(b"{\"type\":\"message\",\"id\":\"01");
         }),
@@ -22,7 +25,7 @@ fn sess_02_a_torn_last_line_loses_nothing_else() {
         }),
         ("followed by a blank line", |bytes| bytes.push(b'\n')),
     ];
-    for (how, tear) in tear {
+    for (how, tear) in tears {
         let bed = Bed::new();
         talk(&bed, &[&["first"]]);
         let path = file(&bed, &ids(&bed)[0]);

@@ -25,7 +25,7 @@ fn a_conversation_is_gone_on_with() {
         let run = |arguments: &[&str]| bed.run(arguments).end().exits(0);
         let end = run(&["-m", "x/y", "first", "--output", "json"]).run_end();
         let id = end["session"].as_str().unwrap().to_owned();
-        assert_eq!(ids(&bed), [id.clone()]);
+        assert_eq!(ids(&bed), std::slice::from_ref(&id));
         run(&["--continue", "second"]).answers("Two.");
         let last = server.requests()[2].body.clone();
         assert_eq!(last["model"], "y", "{wire:?}");
