@@ -23,6 +23,7 @@ mod server;
 mod session_damage;
 mod session_ends;
 mod session_runs;
+mod session_summaries;
 mod sessions;
 mod signals;
 mod skill_files;
