@@ -82,8 +82,7 @@ impl Context {
 
     /// Reads the branch that ends with an entry.
     pub(crate) fn read(log: &dyn Log, leaf: u64) -> Result<Self, Error> {
-        let walk = Walk::back(log, leaf)?;
-        Self::of(log, log.read_all(&walk.numbers)?)
+        Self::of(log, log.read_all(&walk_back(log, leaf)?)?)
     }
 
     /// The conversation of these entries, which follow one another.
@@ -247,73 +246,84 @@ fn results_of(body: ResultsBody, settled: &HashMap<EntryId, Arc<ToolOutcome>>) -
     Message::ToolResults(ToolResults { results }).into()
 }
 
-/// The entries that have to be read.
-struct Walk {
-    numbers: Vec<u64>,
-}
-
-impl Walk {
-    /// Walks from the leaf to the newest compaction, and on to the first entry that it kept.
-    fn back(log: &dyn Log, leaf: u64) -> Result<Self, Error> {
-        let mut numbers = Vec::new();
-        let mut next = Some(leaf);
-        // The first entry that the newest compaction kept, once one was met; and what to do with what stands
-        // before that compaction if the entry is not met.
-        let mut until = None;
-        let mut before_kept = 0;
-        let mut in_last_turn = true;
-        while let Some(number) = next {
-            let node = log.node(number)?;
-            let is_until = until == Some(number);
-            next = node.parent.filter(|parent| *parent < number);
-            if node.kind == NodeKind::Compaction {
-                // Older ones count only if the newest one kept their summaries. One that cannot be read is as
-                // if it had not been.
-                if (until.is_none() || is_until)
-                    && let Some(kept) = kept_by(log, number)?
-                {
-                    numbers.push(number);
-                    before_kept = numbers.len();
-                    until = kept;
-                    if until.is_none() {
-                        break;
-                    }
-                }
-                continue;
-            }
-            if counts(node.kind, in_last_turn) {
-                numbers.push(number);
-            }
-            in_last_turn &= node.kind != NodeKind::AssistantMessage;
-            if is_until {
-                until = None;
-                break;
-            }
-        }
-        // The first that was kept is not on this branch: then nothing is, rather than all.
-        if until.is_some() {
-            numbers.truncate(before_kept);
-        }
-        numbers.reverse();
-        Ok(Self { numbers })
-    }
-}
-
-/// The first entry that a compaction kept, or that it kept none; `None` if it cannot be read.
-fn kept_by(log: &dyn Log, number: u64) -> Result<Option<Option<u64>>, Error> {
-    match log.read(number) {
-        Ok(Entry {
-            body: Body::Compaction(body),
-            ..
-        }) => {
-            let kept = match body.first_kept {
-                Some(id) => log.find(id)?.filter(|kept| *kept < number),
-                None => None,
+/// The entries that have to be read: from the leaf back to the newest compaction, and on to the first entry
+/// that it kept. Oldest first.
+fn walk_back(log: &dyn Log, leaf: u64) -> Result<Vec<u64>, Error> {
+    let mut numbers = Vec::new();
+    let mut next = Some(leaf);
+    // The first entry that the newest compaction kept, once one was met; and what to do with what stands
+    // before that compaction if the entry is not met.
+    let mut until = None;
+    let mut before_kept = 0;
+    let mut in_last_turn = true;
+    while let Some(number) = next {
+        let node = log.node(number)?;
+        let is_until = until == Some(number);
+        next = node.parent.filter(|parent| *parent < number);
+        if node.kind == NodeKind::Compaction {
+            // Older ones count only if the newest one kept their summaries. One that cannot be read is as
+            // if it had not been.
+            let kept = if until.is_none() || is_until {
+                Kept::by(log, number)?
+            } else {
+                Kept::Unknown
             };
-            Ok(Some(kept))
+            if !matches!(kept, Kept::Unknown) {
+                numbers.push(number);
+                before_kept = numbers.len();
+            }
+            match kept {
+                Kept::From(first) => until = Some(first),
+                Kept::Nothing => {
+                    until = None;
+                    break;
+                }
+                Kept::Unknown => {}
+            }
+            continue;
         }
-        Ok(_) | Err(Error::Unreadable { .. }) => Ok(None),
-        Err(error) => Err(error),
+        if counts(node.kind, in_last_turn) {
+            numbers.push(number);
+        }
+        in_last_turn &= node.kind != NodeKind::AssistantMessage;
+        if is_until {
+            until = None;
+            break;
+        }
+    }
+    // The first that was kept is not on this branch: then nothing is, rather than all.
+    if until.is_some() {
+        numbers.truncate(before_kept);
+    }
+    numbers.reverse();
+    Ok(numbers)
+}
+
+/// What a compaction kept of what stood before it.
+enum Kept {
+    /// What is from this entry on.
+    From(u64),
+    Nothing,
+    /// It cannot be read.
+    Unknown,
+}
+
+impl Kept {
+    fn by(log: &dyn Log, compaction: u64) -> Result<Self, Error> {
+        let body = match log.read(compaction) {
+            Ok(Entry {
+                body: Body::Compaction(body),
+                ..
+            }) => body,
+            Ok(_) | Err(Error::Unreadable { .. }) => return Ok(Self::Unknown),
+            Err(error) => return Err(error),
+        };
+        let first = match body.first_kept {
+            Some(id) => log.find(id)?,
+            None => None,
+        };
+        let first = first.filter(|first| *first < compaction);
+        Ok(first.map_or(Self::Nothing, Self::From))
     }
 }
 

@@ -17,7 +17,9 @@ fn talked(more: &[Reply]) -> (Bed, Server) {
     replies.extend_from_slice(more);
     let server = Server::replies(Wire::Chat, &replies);
     let url = server.url();
-    bed.config(&format!("[providers.x]\nbase_url = {url:?}\napi = \"openai-chat\"\n"));
+    bed.config(&format!(
+        "[providers.x]\nbase_url = {url:?}\napi = \"openai-chat\"\n"
+    ));
     bed.run(&["-m", "x/y", "the first task"]).end().exits(0);
     bed.run(&["--continue", "the second task"]).end().exits(0);
     (bed, server)
@@ -34,16 +36,36 @@ fn a_conversation_is_made_shorter_on_demand() {
         Reply::says("## Goal\nBoth tasks, in short."),
         Reply::says("The third is done."),
     ]);
-    let end = bed.run(&["--continue", "/compact keep the file's name"]).end().exits(0);
-    assert!(end.stdout.contains("Both tasks, in short."), "{}", end.stdout);
+    let end = bed
+        .run(&["--continue", "/compact keep the file's name"])
+        .end()
+        .exits(0);
+    assert!(
+        end.stdout.contains("Both tasks, in short."),
+        "{}",
+        end.stdout
+    );
     assert!(last(&server).contains("keep the file's name"));
-    bed.run(&["--continue", "the third task"]).end().exits(0).answers("The third is done.");
+    bed.run(&["--continue", "the third task"])
+        .end()
+        .exits(0)
+        .answers("The third is done.");
     let sent = last(&server);
-    assert!(sent.contains("Both tasks, in short.") && sent.contains("the third task"), "{sent}");
+    assert!(
+        sent.contains("Both tasks, in short.") && sent.contains("the third task"),
+        "{sent}"
+    );
     assert!(!sent.contains("the first task"), "{sent}");
     // What was said is still there, before the summary.
-    let tree = bed.harness(&["sessions", "tree", "--all"]).end().exits(0).stdout;
-    assert!(tree.contains("the first task") && tree.contains("compaction"), "{tree}");
+    let tree = bed
+        .harness(&["sessions", "tree", "--all"])
+        .end()
+        .exits(0)
+        .stdout;
+    assert!(
+        tree.contains("the first task") && tree.contains("compaction"),
+        "{tree}"
+    );
 }
 
 /// Truncated, empty and failed summaries change nothing.
@@ -51,10 +73,16 @@ fn a_conversation_is_made_shorter_on_demand() {
 fn a_summary_that_is_none_changes_nothing() {
     let cut = || Reply::says("## Goal").stops(Stop::Length);
     let (bed, server) = talked(&[cut(), cut(), cut(), Reply::says("The third is done.")]);
-    bed.run(&["--continue", "/compact"]).end().exits(1).says(&["cut off"]);
+    bed.run(&["--continue", "/compact"])
+        .end()
+        .exits(1)
+        .says(&["cut off"]);
     bed.run(&["--continue", "the third task"]).end().exits(0);
     let sent = last(&server);
-    assert!(sent.contains("the first task") && !sent.contains("## Goal"), "{sent}");
+    assert!(
+        sent.contains("the first task") && !sent.contains("## Goal"),
+        "{sent}"
+    );
 }
 
 #[test]
@@ -77,25 +105,44 @@ fn what_is_left_behind_is_summarised() {
             more.insert(0, Reply::says("## Outcome\nThe second was tried."));
         }
         let (bed, server) = talked(&more);
-        let listed = bed.harness(&["sessions", "show", "--json"]).end().exits(0).stdout;
+        let listed = bed
+            .harness(&["sessions", "show", "--json"])
+            .end()
+            .exits(0)
+            .stdout;
         let shown: Value = serde_json::from_str(&listed).unwrap();
         let entry = entry_of(&shown, "the second task");
         let mut arguments = vec!["--continue", "--at", &entry, "another second task"];
         if !with_summary {
             arguments.push("--no-summary");
         }
-        bed.run(&arguments).end().exits(0).answers("Another way is done.");
+        bed.run(&arguments)
+            .end()
+            .exits(0)
+            .answers("Another way is done.");
         let sent = last(&server);
-        assert!(sent.contains("the first task") && sent.contains("another second task"), "{sent}");
+        assert!(
+            sent.contains("the first task") && sent.contains("another second task"),
+            "{sent}"
+        );
         assert!(!sent.contains("the second task"), "{sent}");
-        assert_eq!(sent.contains("The second was tried."), with_summary, "{sent}");
+        assert_eq!(
+            sent.contains("The second was tried."),
+            with_summary,
+            "{sent}"
+        );
     }
 }
 
 /// The id of the entry whose message has this text.
 fn entry_of(shown: &Value, text: &str) -> String {
     let messages = shown["messages"].as_array().unwrap();
-    let found = messages.iter().find(|message| message.to_string().contains(text));
+    let found = messages
+        .iter()
+        .find(|message| message.to_string().contains(text));
     let found = found.unwrap_or_else(|| panic!("{shown:#}"));
-    found["entry"].as_str().unwrap_or_else(|| panic!("{found:#}")).to_owned()
+    found["entry"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{found:#}"))
+        .to_owned()
 }
