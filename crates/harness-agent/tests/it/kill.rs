@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use harness_core::{Message, ToolOutcome, protocol};
 use harness_session::{Access, Body, JsonlStore, Session, Store};
 
-use self::story::{LAST_STEP, texts};
+use self::story::texts;
 use self::victim::{ACKNOWLEDGED, EFFECTS, FOLDER, KILL_AT, SAID, SESSIONS};
 
 /// How a process ended.
@@ -96,7 +96,8 @@ fn check(folder: &Path, what: &str) {
         panic!("{what}: {ids:?}")
     };
     let mut session = Session::open(&store, id, Access::Read).unwrap();
-    assert_eq!(session.take_warnings(), [String::new(); 0], "{what}");
+    let warnings = session.take_warnings();
+    assert!(warnings.is_empty(), "{what}: {warnings:?}");
     let all: Vec<_> = (0..session.log().len())
         .map(|number| session.log().read(number).unwrap())
         .collect();
@@ -174,7 +175,6 @@ fn check(folder: &Path, what: &str) {
             "{what}: {message}: {said:?}"
         );
     }
-    assert!(LAST_STEP > 3);
 }
 
 /// Each point alone: one kill, then a process that comes to the end.

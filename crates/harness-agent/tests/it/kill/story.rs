@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::kill::victim::{EFFECTS, Points};
 
 /// How many replies with calls there are, before the last one without.
-pub(crate) const LAST_STEP: usize = 5;
+const LAST_STEP: usize = 5;
 
 /// The calls of a step: their ids, and whether they have an effect that must not happen twice.
 fn calls_of(step: usize) -> Vec<(String, bool)> {
