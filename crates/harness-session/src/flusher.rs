@@ -24,6 +24,7 @@ pub(crate) struct Flusher {
 
 struct Shared {
     file: Arc<SessionFile>,
+    begun: u64,
     sync_data: SyncData,
     state: Mutex<State>,
     changed: Condvar,
@@ -56,21 +57,21 @@ impl fmt::Debug for Shared {
 }
 
 impl Flusher {
-    /// `durable` is up to where the file is known to be durable; `folders` is what has names of it that
-    /// are not.
-    pub(crate) fn new(file: Arc<SessionFile>, durable: u64, folders: Vec<PathBuf>) -> Self {
-        Self::with(file, durable, folders, Box::new(File::sync_data))
+    /// `begun` is where this writer begins to write: what was there before may not be durable, but was
+    /// not refused either. `folders` is what has names of the file that are not durable.
+    pub(crate) fn new(file: Arc<SessionFile>, begun: u64, folders: Vec<PathBuf>) -> Self {
+        Self::with(file, begun, folders, Box::new(File::sync_data))
     }
 
     fn with(
         file: Arc<SessionFile>,
-        durable: u64,
+        begun: u64,
         folders: Vec<PathBuf>,
         sync_data: SyncData,
     ) -> Self {
         let state = State {
-            wanted: durable,
-            durable,
+            wanted: 0,
+            durable: 0,
             is_busy: false,
             is_ended: false,
             folders,
@@ -79,6 +80,7 @@ impl Flusher {
         };
         let shared = Shared {
             file,
+            begun,
             sync_data,
             state: Mutex::new(state),
             changed: Condvar::new(),
@@ -91,14 +93,14 @@ impl Flusher {
 
     /// One that fails so many times.
     #[cfg(test)]
-    pub(crate) fn failing(file: Arc<SessionFile>, durable: u64, times: usize) -> Self {
+    pub(crate) fn failing(file: Arc<SessionFile>, begun: u64, times: usize) -> Self {
         use std::sync::atomic::{AtomicUsize, Ordering};
         let calls = AtomicUsize::new(0);
         let sync_data = move |_: &File| match calls.fetch_add(1, Ordering::SeqCst) {
             call if call < times => Err(io::ErrorKind::StorageFull.into()),
             _ => Ok(()),
         };
-        Self::with(file, durable, Vec::new(), Box::new(sync_data))
+        Self::with(file, begun, Vec::new(), Box::new(sync_data))
     }
 
     #[cfg(test)]
@@ -232,7 +234,7 @@ impl Shared {
         folders: &[PathBuf],
     ) -> io::Result<()> {
         if is_doubtful {
-            write_again(&self.file, from, to)?;
+            write_again(&self.file, from.max(self.begun), to)?;
         }
         (self.sync_data)(&self.file)?;
         for folder in folders {

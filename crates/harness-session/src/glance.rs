@@ -15,7 +15,7 @@ use crate::header_line;
 use crate::id::{SessionId, Timestamp};
 use crate::line_index;
 use crate::migration::Migrations;
-use crate::session_files::{SessionFiles, open_regular};
+use crate::session_files::{SessionFiles, open_with_metadata};
 use crate::store::Listed;
 
 /// What is read first of the beginning, and at most.
@@ -36,11 +36,7 @@ impl Glance {
     /// What a list says of a session. A session that cannot be read has a problem.
     pub(crate) fn at(&mut self, files: &SessionFiles, migrations: Migrations) -> Listed {
         let path = files.session();
-        let opened = open_regular(&path, false).and_then(|file| {
-            let metadata = file.metadata()?;
-            Ok((file, metadata))
-        });
-        let (file, metadata) = match opened {
+        let (file, metadata) = match open_with_metadata(&path, false) {
             Ok(opened) => opened,
             Err(error) => {
                 let error = Error::io("cannot read", &path)(error);

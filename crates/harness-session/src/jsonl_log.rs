@@ -150,7 +150,7 @@ impl JsonlLog {
             path,
             header: first.header,
             header_end: first.end,
-            flusher: Flusher::new(Arc::clone(&file), 0, Vec::new()),
+            flusher: Flusher::new(Arc::clone(&file), size, Vec::new()),
             file,
             access,
             durability,
@@ -437,7 +437,10 @@ impl Log for JsonlLog {
 
 impl Drop for JsonlLog {
     fn drop(&mut self) {
-        self.index.get_mut().write();
+        // A file that is not this writer's any more gets no index from it.
+        if self.access == Access::Write && self.look().is_ok() {
+            self.index.get_mut().write();
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::entry::Entry;
 use crate::id::{EntryId, SessionId};
 use crate::index_record::{HEADER, RECORD, Record, index_header, seed_of};
 use crate::node::NodeKind;
-use crate::session_files::{create_private, open_regular};
+use crate::session_files::{create_private, open_regular, open_with_metadata};
 
 /// How many new records are kept before they are written.
 const WRITE_EVERY: usize = 256;
@@ -307,9 +307,8 @@ fn agrees(record: &Record, lines: &File, size: u64) -> bool {
 /// The newest line that names a session, by its index alone: where it is, and up to where of the
 /// session's file that holds. `None` if the index is of no use.
 pub(crate) fn named(path: &Path, session: SessionId, size: u64) -> Option<(Option<Record>, u64)> {
-    let file = open_regular(path, false).ok()?;
-    let length = file.metadata().ok()?.len();
-    let count = length.checked_sub(HEADER as u64)? / RECORD as u64;
+    let (file, metadata) = open_with_metadata(path, false).ok()?;
+    let count = metadata.len().checked_sub(HEADER as u64)? / RECORD as u64;
     let last = record_at(&file, count.checked_sub(1)?, session)?;
     if last.end() > size {
         return None;

@@ -1,6 +1,6 @@
 //! The files of a session.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
@@ -160,13 +160,19 @@ pub(crate) fn create_private(path: &Path) -> io::Result<File> {
 
 /// Opens a file that has to be a file: a pipe of its name would block for ever.
 pub(crate) fn open_regular(path: &Path, write: bool) -> io::Result<File> {
+    open_with_metadata(path, write).map(|(file, _)| file)
+}
+
+/// The same, with what had to be asked for that.
+pub(crate) fn open_with_metadata(path: &Path, write: bool) -> io::Result<(File, Metadata)> {
     let file = OpenOptions::new()
         .read(true)
         .write(write)
         .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
         .open(path)?;
-    if file.metadata()?.is_file() {
-        Ok(file)
+    let metadata = file.metadata()?;
+    if metadata.is_file() {
+        Ok((file, metadata))
     } else {
         Err(io::Error::new(
             io::ErrorKind::InvalidInput,

@@ -49,6 +49,8 @@ fn sess_08_a_change_by_another_program_is_an_error_at_once() {
         drop(log);
         let now = fs::read(place.file(id)).ok();
         assert_eq!(now, after, "{what}: foreign bytes are never overwritten");
+        let index = fs::metadata(place.beside(id, "index")).unwrap().len();
+        assert_eq!(index, 3 * 48, "{what}: nor is anything told of them");
     }
 }
 

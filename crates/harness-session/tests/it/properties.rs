@@ -55,7 +55,7 @@ fn all_of(log: &dyn Log) -> Vec<(harness_session::Node, Vec<u8>)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
     fn any_bytes_can_be_opened_listed_searched_and_repaired(
