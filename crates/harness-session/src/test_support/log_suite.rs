@@ -112,7 +112,8 @@ fn any_text_is_kept(make: Make<'_>) {
 }
 
 fn a_tree_is_kept(make: Make<'_>) {
-    const COUNT: u64 = 3000;
+    // More than an index reads or writes at once.
+    const COUNT: u64 = 1300;
     let mut log = begin(&*make(), "tree");
     let id = log.header().id;
     let mut author = Author::new();
@@ -274,7 +275,7 @@ fn large_entries_are_kept(make: Make<'_>) {
 }
 
 fn readers_are_not_disturbed_by_a_writer(make: Make<'_>) {
-    const COUNT: u64 = 2000;
+    const COUNT: u64 = 400;
     let store = make();
     let mut log = begin(&*store, "beside");
     let id = log.header().id;
