@@ -42,18 +42,16 @@ impl BlockCache {
             Some(0) => {}
             Some(place) => self.blocks[..=place].rotate_right(1),
             None => {
-                let bytes = if self.blocks.len() < BLOCKS {
-                    Vec::new()
-                } else {
-                    self.blocks.pop().map(|old| old.bytes).unwrap_or_default()
-                };
+                self.blocks.truncate(BLOCKS - 1);
+                let bytes = Vec::new();
                 self.blocks.insert(0, Block { number, bytes });
             }
         }
         let block = self.blocks.first_mut()?;
         // A block may have been read when the index was shorter.
         if known.is_none() || block.bytes.len() < least {
-            block.bytes.resize(RECORDS as usize * RECORD, 0);
+            // Zeros that are asked for at once cost least.
+            block.bytes = vec![0; RECORDS as usize * RECORD];
             let offset = HEADER as u64 + number * RECORDS * RECORD as u64;
             let read = read_up_to(file, &mut block.bytes, offset).unwrap_or_default();
             block.bytes.truncate(read);

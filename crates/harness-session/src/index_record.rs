@@ -83,9 +83,12 @@ impl Record {
         if parent.is_some_and(|parent| u64::from(parent) >= number) {
             return None;
         }
+        let (offset, length) = (take8(bytes, 0), take4(bytes, 8));
+        // Where the line ends is reckoned with later.
+        offset.checked_add(u64::from(length) + 1)?;
         Some(Self {
-            offset: take8(bytes, 0),
-            length: take4(bytes, 8),
+            offset,
+            length,
             parent,
             id: EntryId::from_bytes(id),
             line: take4(bytes, 32),

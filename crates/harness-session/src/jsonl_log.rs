@@ -27,6 +27,8 @@ use crate::tail::{Mended, mend};
 
 /// The most bytes that are read at once for entries that stand side by side.
 const READ_AT_ONCE: u64 = 1024 * 1024;
+/// What became of a file that is no longer the one that was opened.
+const GONE: &str = "its file was deleted, moved or replaced";
 /// The room that is kept for the next line.
 const LINE_ROOM: usize = 1024 * 1024;
 
@@ -38,6 +40,8 @@ pub(crate) struct JsonlLog {
     header: Header,
     header_end: u64,
     file: Arc<SessionFile>,
+    /// What tells the file from any other: its device and its number there.
+    identity: (u64, u64),
     access: Access,
     durability: Durability,
     index: RefCell<LineIndex>,
@@ -76,6 +80,7 @@ impl JsonlLog {
         let file = begun.inspect_err(|_| {
             let _ = fs::remove_file(&path);
         })?;
+        let identity = identity_of(&file).map_err(Error::io("cannot read", &path))?;
         let file = Arc::new(file);
         let end = line.len() as u64;
         let log = Self {
@@ -84,6 +89,7 @@ impl JsonlLog {
             header,
             header_end: end,
             flusher: Flusher::new(Arc::clone(&file), 0, folders),
+            identity,
             file,
             access: Access::Write,
             durability,
@@ -147,10 +153,10 @@ impl JsonlLog {
             LineIndex::open(files.index(), files.id, is_kept, &file, size)
         };
         let mut log = Self {
-            path,
             header: first.header,
             header_end: first.end,
             flusher: Flusher::new(Arc::clone(&file), size, Vec::new()),
+            identity: identity_of(&file).map_err(Error::io("cannot read", &path))?,
             file,
             access,
             durability,
@@ -162,6 +168,7 @@ impl JsonlLog {
             line: Vec::new(),
             warnings,
             torn,
+            path,
             files,
         };
         log.scan(size)?;
@@ -247,12 +254,15 @@ impl JsonlLog {
 
     /// Looks whether the file is as this writer left it.
     fn look(&mut self) -> Result<(), Error> {
-        let found = rustix::fs::fstat(&**self.file)
-            .map_err(|error| Error::io("cannot read", &self.path)(error.into()))?;
-        let size = found.st_size.cast_unsigned();
-        if found.st_nlink == 0 {
-            return Err(self.changed("its file was deleted or replaced"));
+        // By its name: what was moved away is somebody else's file, also if it is still there.
+        let found = match rustix::fs::stat(&self.path) {
+            Err(rustix::io::Errno::NOENT) => return Err(self.changed(GONE)),
+            found => found.map_err(|error| Error::io("cannot read", &self.path)(error.into()))?,
+        };
+        if (found.st_dev, found.st_ino) != self.identity {
+            return Err(self.changed(GONE));
         }
+        let size = found.st_size.cast_unsigned();
         if size < self.end || size > self.end + self.left_over {
             let problem = format!("its file has {size} bytes instead of {}", self.end);
             return Err(self.changed(problem));
@@ -480,6 +490,11 @@ pub(crate) fn mend_all(
     }
     let is_durable = durability != Durability::Never;
     mend(files, file, size, first.end, is_durable)
+}
+
+fn identity_of(file: &File) -> io::Result<(u64, u64)> {
+    let metadata = file.metadata()?;
+    Ok((metadata.dev(), metadata.ino()))
 }
 
 pub(crate) fn size_of(file: &File) -> io::Result<u64> {

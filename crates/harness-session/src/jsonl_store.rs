@@ -43,8 +43,10 @@ pub struct JsonlStore {
 impl JsonlStore {
     /// The sessions in a folder, which is made when it is needed.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
+        let folder = folder.into();
         Self {
-            folder: folder.into(),
+            // Sessions stay where they are, also when the process goes to another folder.
+            folder: std::path::absolute(&folder).unwrap_or(folder),
             durability: Durability::default(),
             migrations: Migrations::default(),
         }
@@ -206,11 +208,15 @@ impl Store for JsonlStore {
         Ok(all.into_iter().map(|(listed, _)| listed).collect())
     }
 
-    /// By the times of the files alone: none is opened.
+    /// By the times of the files alone: none is opened. One that is empty was never begun: its process died
+    /// before it could write the first line.
     fn latest(&self, cwd: &Path) -> Result<Option<SessionId>, Error> {
         let all = self.all(&Filter::of_folder(cwd))?;
         let modified = |files: &SessionFiles| {
             let metadata = fs::metadata(files.session()).ok()?;
+            if metadata.is_file() && metadata.len() == 0 {
+                return None;
+            }
             Some((metadata.modified().ok()?, files.id))
         };
         Ok(all.iter().filter_map(modified).max().map(|(_, id)| id))

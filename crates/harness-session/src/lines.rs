@@ -111,10 +111,16 @@ impl<'a> Lines<'a> {
         self.base += self.start as u64;
         self.filled -= self.start;
         self.start = 0;
-        if self.buffer.len() < self.filled + CHUNK {
-            self.buffer.resize((self.filled * 2).max(CHUNK), 0);
-        }
         let offset = self.base + self.filled as u64;
+        if offset >= self.end {
+            return Ok(false);
+        }
+        if self.buffer.len() < self.filled + CHUNK {
+            // Zeros that are asked for at once cost nothing until they are read into.
+            let mut larger = vec![0; (self.filled * 2).max(CHUNK)];
+            larger[..self.filled].copy_from_slice(&self.buffer[..self.filled]);
+            self.buffer = larger;
+        }
         let room = (self.buffer.len() - self.filled) as u64;
         let wanted = room.min(self.end.saturating_sub(offset)) as usize;
         let free = &mut self.buffer[self.filled..self.filled + wanted];

@@ -9,6 +9,7 @@ use crate::entry::{Body, Entry};
 use crate::error::Error;
 use crate::header::Header;
 use crate::id::{EntryId, Timestamp};
+use crate::legibility::check_readable;
 use crate::node::{Node, NodeKind};
 use crate::search::text_of;
 use crate::sqlite_database::{self as database, failed, set_synchronous, signed, unsigned};
@@ -262,6 +263,7 @@ impl Log for SqliteLog {
         if line.last() == Some(&b'\n') {
             line.pop();
         }
+        check_readable(&line)?;
         match self.try_append(entry, parent, &line) {
             Ok(true) => {}
             Ok(false) => {

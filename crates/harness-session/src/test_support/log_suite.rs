@@ -1,6 +1,6 @@
 //! What every store has to keep, as checks: of one session.
 
-use crate::entry::{Body, Entry, LabelBody};
+use crate::entry::{Body, CustomBody, Entry, LabelBody};
 use crate::error::Error;
 use crate::id::{EntryId, SessionId};
 use crate::node::{Node, NodeKind};
@@ -18,6 +18,7 @@ pub(crate) fn check(make: Make<'_>) {
     nothing_comes_of_an_append_that_fails(make);
     a_reader_changes_nothing(make);
     large_entries_are_kept(make);
+    what_is_acknowledged_can_be_read_however_deep_it_is(make);
     readers_are_not_disturbed_by_a_writer(make);
 }
 
@@ -112,7 +113,8 @@ fn any_text_is_kept(make: Make<'_>) {
 }
 
 fn a_tree_is_kept(make: Make<'_>) {
-    const COUNT: u64 = 3000;
+    // More than an index reads or writes at once.
+    const COUNT: u64 = 1300;
     let mut log = begin(&*make(), "tree");
     let id = log.header().id;
     let mut author = Author::new();
@@ -273,8 +275,33 @@ fn large_entries_are_kept(make: Make<'_>) {
     });
 }
 
+fn what_is_acknowledged_can_be_read_however_deep_it_is(make: Make<'_>) {
+    let mut log = begin(&*make(), "deep");
+    let id = log.header().id;
+    let mut author = Author::new();
+    let mut kept = Vec::new();
+    for depth in [10, 100, 120, 124, 126, 128, 130, 200] {
+        let data = (0..depth).fold(serde_json::Value::Null, |inner, _| {
+            serde_json::Value::Array(vec![inner])
+        });
+        let kind = "deep".to_owned();
+        let entry = author.entry(Body::Custom(CustomBody { kind, data }), None);
+        if log.append(&entry, None).is_ok() {
+            kept.push(entry);
+        }
+    }
+    assert!(kept.len() >= 2, "what is not deep is taken");
+    drop(log);
+    anew(make, id, |log| {
+        assert_eq!(log.len(), kept.len() as u64);
+        for (number, entry) in (0..).zip(&kept) {
+            assert_eq!(line(&log.read(number).unwrap()), line(entry));
+        }
+    });
+}
+
 fn readers_are_not_disturbed_by_a_writer(make: Make<'_>) {
-    const COUNT: u64 = 2000;
+    const COUNT: u64 = 400;
     let store = make();
     let mut log = begin(&*store, "beside");
     let id = log.header().id;

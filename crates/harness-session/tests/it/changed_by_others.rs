@@ -12,7 +12,7 @@ type Change = fn(&std::path::Path);
 
 #[test]
 fn sess_08_a_change_by_another_program_is_an_error_at_once() {
-    let changes: [(&str, Change); 6] = [
+    let changes: [(&str, Change); 8] = [
         ("appends", |path| {
             let mut file = OpenOptions::new().append(true).open(path).unwrap();
             file.write_all(b"{\"foreign\":1}\n").unwrap();
@@ -30,6 +30,14 @@ fn sess_08_a_change_by_another_program_is_an_error_at_once() {
             let new = path.with_extension("edited");
             fs::write(&new, bytes).unwrap();
             fs::rename(new, path).unwrap();
+        }),
+        ("saves as editors do", |path| {
+            let backup = path.with_extension("jsonl~");
+            fs::rename(path, &backup).unwrap();
+            fs::write(path, fs::read(backup).unwrap()).unwrap();
+        }),
+        ("moves away", |path| {
+            fs::rename(path, path.with_extension("elsewhere")).unwrap();
         }),
         ("deletes", |path| fs::remove_file(path).unwrap()),
     ];

@@ -155,3 +155,16 @@ fn a_folder_is_the_same_by_whatever_way() {
         assert_eq!(found, ids, "{cwd:?}");
     }
 }
+
+/// A process that died before it had written the first line leaves an empty file.
+#[test]
+fn a_session_that_was_never_begun_is_not_the_latest() {
+    let place = Place::new();
+    let folder = std::path::Path::new("/a/b");
+    let log = place.store.create(Header::new(Some(folder.into())));
+    let id = log.unwrap().header().id;
+    let empty = harness_session::SessionId::new();
+    let path = place.store.path_of(id).unwrap();
+    std::fs::write(path.with_file_name(format!("{empty}.jsonl")), "").unwrap();
+    assert_eq!(place.store.latest(folder).unwrap(), Some(id));
+}

@@ -9,6 +9,13 @@ use harness_session::{
     Access, Body, Durability, Entry, Error, Header, JsonlStore, Log, SessionId, Store,
 };
 
+/// A folder in memory, if there is one: a file that is emptied and written again takes a disk's time there.
+pub(crate) fn quick_folder() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm")
+        .or_else(|_| tempfile::tempdir())
+        .unwrap()
+}
+
 /// A store of files in a folder of its own. Nothing is made durable, which takes time.
 pub(crate) struct Place {
     pub(crate) folder: PathBuf,
@@ -18,7 +25,7 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = quick_folder();
         let place = Self::at(folder.path());
         Self {
             _kept: Some(folder),

@@ -8,7 +8,7 @@ use harness_session::{
 };
 use proptest::prelude::*;
 
-use crate::place::{Place, say, texts};
+use crate::place::{Place, quick_folder, say, texts};
 
 /// Bytes as files of sessions may have them: parts of lines, and anything else.
 fn damaged_lines() -> impl Strategy<Value = Vec<u8>> {
@@ -29,7 +29,7 @@ fn damaged_lines() -> impl Strategy<Value = Vec<u8>> {
 /// What is done to a session, step by step: what an entry says, and how far back its parent is.
 fn growth() -> impl Strategy<Value = Vec<(String, Option<u64>)>> {
     let parent = proptest::option::weighted(0.9, prop_oneof![3 => Just(0), 1 => 0..50_u64]);
-    proptest::collection::vec((any::<String>(), parent), 0..120)
+    proptest::collection::vec((any::<String>(), parent), 0..60)
 }
 
 fn entries(steps: &[(String, Option<u64>)]) -> Vec<(Entry, Option<u64>)> {
@@ -55,7 +55,7 @@ fn all_of(log: &dyn Log) -> Vec<(harness_session::Node, Vec<u8>)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
     fn any_bytes_can_be_opened_listed_searched_and_repaired(
@@ -92,7 +92,7 @@ proptest! {
 
     #[test]
     fn a_tree_is_the_same_in_all_stores(steps in growth()) {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = quick_folder();
         let files = JsonlStore::new(folder.path()).durability(Durability::Never);
         let memory = MemoryStore::default();
         let header = Header::new(None);

@@ -3,6 +3,8 @@
 use harness_session::test_support::check_store;
 use harness_session::{Durability, JsonlStore, MemoryStore};
 
+use crate::place::quick_folder;
+
 #[test]
 fn the_store_in_memory_keeps_it() {
     let store = MemoryStore::default();
@@ -11,17 +13,14 @@ fn the_store_in_memory_keeps_it() {
 
 #[test]
 fn the_store_of_files_keeps_it() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = quick_folder();
     check_store(&mut || Box::new(JsonlStore::new(folder.path())));
 }
 
 #[test]
 fn the_store_of_files_keeps_it_whenever_it_is_durable() {
     for durability in [Durability::Always, Durability::Never] {
-        // In memory, so that `Always` takes no time.
-        let folder = tempfile::tempdir_in("/dev/shm")
-            .or_else(|_| tempfile::tempdir())
-            .unwrap();
+        let folder = quick_folder();
         check_store(&mut || Box::new(JsonlStore::new(folder.path()).durability(durability)));
     }
 }
