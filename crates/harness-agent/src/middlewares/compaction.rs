@@ -174,7 +174,9 @@ impl Middleware for CompactionMiddleware {
         cx: &RunContext,
         mut messages: Vec<MessageRef>,
     ) -> Result<Vec<MessageRef>, MiddlewareError> {
-        if let Some(window) = self.window {
+        // The model may be another by now, or its window smaller than it was said to be.
+        let found = RunState::of(cx).and_then(|state| state.last_window());
+        if let Some(window) = found.or(self.window) {
             let short = cx.attributes().get_or_insert_with(ShortResults::default);
             short.show(&mut messages, window);
         }
@@ -202,7 +204,7 @@ impl Middleware for CompactionMiddleware {
             history,
             used,
             bounds: Bounds::of(&self.compactor.options, window),
-            tokens: self.tokens(history, used),
+            tokens: self.tokens(history, used, window),
         };
         let reason = match asked {
             _ if used.overflow => CompactionReason::Overflow,
@@ -221,10 +223,10 @@ impl Middleware for CompactionMiddleware {
 
 impl CompactionMiddleware {
     /// Tokens of the coming request. What counts them counts what is stored; large results are shown short.
-    fn tokens(&self, history: &[MessageRef], used: &ContextUse) -> u64 {
-        let (Some(window), Some(_)) = (self.window, &self.compactor.counter) else {
+    fn tokens(&self, history: &[MessageRef], used: &ContextUse, window: u64) -> u64 {
+        if self.compactor.counter.is_none() {
             return used.tokens;
-        };
+        }
         let measure = self.compactor.measure(used);
         let too_much = history.iter().filter_map(|message| {
             let shown = short_form(message, window)?;

@@ -5,6 +5,10 @@
 mod assembly;
 #[cfg(feature = "tools")]
 mod at_path;
+mod branch_summary;
+mod compaction;
+mod compaction_background;
+mod compaction_runs;
 mod examples;
 mod extension;
 mod full_agent;
@@ -16,6 +20,7 @@ mod plan_files;
 mod plan_mode;
 mod session;
 mod skills;
+mod strict_model;
 mod task_list;
 mod tool_result_eviction;
 mod workspace_context;

@@ -9,7 +9,7 @@ use harness_core::{
 use harness_prompt::Library;
 use serde_json::json;
 
-use super::cut::{Cut, NoCut, Piece, PieceKind, cut, new_from, unanswered_from};
+use super::cut::{Cut, NoCut, Piece, PieceKind, cut, new_from, tokens_from, unanswered_from};
 use super::options::{Bounds, CompactionOptions};
 use super::short_results::short_form;
 use crate::error::Error;
@@ -121,8 +121,7 @@ impl Compactor {
         let found = match cut(&pieces, keep, most) {
             Err(NoCut::TooMuchStays) => {
                 // A long prompt takes from the room of the reply and of the summary.
-                let from = unanswered_from(&pieces);
-                let stays: u64 = pieces.iter().skip(from).map(|piece| piece.tokens).sum();
+                let stays = tokens_from(&pieces, unanswered_from(&pieces));
                 let left = (window - window / 16).saturating_sub(fixed + carried + stays);
                 summary = summary.min(left / 3);
                 if summary < LEAST_SUMMARY {

@@ -73,7 +73,22 @@ pub(crate) fn cut(pieces: &[Piece], keep: u64, most: u64) -> Result<Cut, NoCut> 
     } else {
         (first..at).rev().find(is_user).filter(|task| *task > first)
     };
-    Ok(Cut { at, task })
+    // A little more, and the task is whole.
+    let with_task = task.map(|task| tokens_from(pieces, task));
+    match (task, with_task) {
+        (Some(task), Some(stays)) if stays <= most.min(keep + keep / 4) => Ok(Cut {
+            at: task,
+            task: None,
+        }),
+        _ => Ok(Cut { at, task }),
+    }
+}
+
+/// Tokens of what is behind a place.
+pub(crate) fn tokens_from(pieces: &[Piece], at: usize) -> u64 {
+    let behind = pieces.get(at..).unwrap_or_default();
+    let tokens = behind.iter().map(|piece| piece.tokens);
+    tokens.fold(0, u64::saturating_add)
 }
 
 /// Where what no summary stands for begins.
@@ -123,6 +138,9 @@ mod tests {
             ("uauarar", 20, 100, at(5, Some(2))),
             ("suauarar", 20, 100, at(6, Some(3))),
             ("suarar", 20, 100, at(4, None)),
+            // A little more, and it is whole.
+            ("uauar", 24, 100, at(2, None)),
+            ("uauar", 20, 100, at(3, Some(2))),
             // What was said last stays.
             ("uaruu", 5, 100, at(3, None)),
             ("uaruu", 5, 15, Err(NoCut::TooMuchStays)),

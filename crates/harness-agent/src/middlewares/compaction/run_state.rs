@@ -31,6 +31,8 @@ struct Inner {
     told: HashSet<String>,
     /// The window as far as the provider lets it be known: it refused more.
     refused: Option<u64>,
+    /// The window that the last request had to fit into.
+    window: Option<u64>,
 }
 
 /// Keeps the state of a run, until it is dropped: with it goes what it does in the background.
@@ -63,10 +65,16 @@ impl RunState {
             let refused = used.tokens / 4 * 3;
             inner.refused = Some(inner.refused.map_or(refused, |known| known.min(refused)));
         }
-        match (used.window(), inner.refused) {
+        inner.window = match (used.window(), inner.refused) {
             (Some(window), Some(refused)) => Some(window.min(refused)),
             (window, refused) => window.or(refused),
-        }
+        };
+        inner.window
+    }
+
+    /// The same, as it was found last.
+    pub(crate) fn last_window(&self) -> Option<u64> {
+        lock(&self.0).window
     }
 
     /// Whether a summary may be made for being near the threshold.
