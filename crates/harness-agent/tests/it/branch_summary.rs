@@ -4,7 +4,7 @@ use harness_agent::core::test_support::Reply;
 use harness_agent::core::{Caller, CancellationToken, Message, MessageRef, RunContext, StopReason};
 use harness_agent::{BranchSummaryText, Error};
 
-use crate::compaction::{agent, model, reply, run, talk, texts};
+use crate::compaction_stage::{agent, model, reply, run, talk, texts};
 
 fn cx() -> RunContext {
     RunContext::detached(Caller::default())

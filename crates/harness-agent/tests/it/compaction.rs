@@ -2,175 +2,19 @@
 
 use std::sync::{Arc, Mutex};
 
-use harness_agent::core::test_support::{
-    ManualClock, PushedModel, Reply, ScriptedModel, assert_hooks_honest,
-};
+use harness_agent::core::test_support::{PushedModel, Reply, ScriptedModel, assert_hooks_honest};
 use harness_agent::core::{
-    Attributes, Caller, CancellationToken, CompactionReason, DynamicTool, Event, Message,
-    MessageRef, ModelError, ModelEvent, ModelId, ModelInfo, RunInput, RunOptions, RunOutcome,
-    StopReason, ToolEffects, async_trait,
+    Attributes, Caller, CancellationToken, CompactionReason, Event, Message, ModelError,
+    ModelEvent, RunContext, RunInput, RunOptions, StopReason, async_trait, from_fn,
 };
-use harness_agent::middlewares::{
-    CompactionMiddleware, CompactionOptions, CompactionRequests, TaskList,
-};
+use harness_agent::middlewares::{CompactionMiddleware, CompactionOptions, CompactionRequests};
 use harness_agent::prompt::Library;
 use harness_agent::{
-    AgentHarness, AgentHarnessBuilder, CompactionSummary, Extension, ExtensionResult, SummaryDraft,
-    SystemPromptSource, loaded_skills,
+    CompactionSummary, Extension, ExtensionResult, SummaryDraft, SystemPromptSource,
 };
-use serde_json::json;
 
-use crate::strict_model::{is_summary, text_of};
-
-pub(crate) const WINDOW: u64 = 8_192;
-
-pub(crate) fn info(window: Option<u64>) -> ModelInfo {
-    let mut info = ModelInfo::new(ModelId::new("test", "small"));
-    info.context_window = window;
-    info.max_output_tokens = Some(1_024);
-    info
-}
-
-pub(crate) fn model(replies: impl IntoIterator<Item = Reply>) -> Arc<ScriptedModel> {
-    Arc::new(ScriptedModel::new(replies).info(info(Some(WINDOW))))
-}
-
-/// A tool that says that it reads, or writes, the file of its argument.
-fn touch(name: &'static str) -> DynamicTool {
-    let schema = json!({"type": "object"});
-    let tool = DynamicTool::new(name, "Touches a file.", schema, |_, arguments| {
-        Box::pin(async move {
-            match arguments["fail"].as_bool() {
-                Some(true) => Err(harness_agent::core::ToolError::failed("no")),
-                _ => Ok("line of text\n".repeat(150).into()),
-            }
-        })
-    });
-    tool.effects(move |_, arguments| {
-        let path = arguments["path"].as_str().unwrap_or_default();
-        if name == "get" {
-            ToolEffects::read(path)
-        } else {
-            ToolEffects::write(path)
-        }
-    })
-}
-
-pub(crate) fn builder() -> AgentHarnessBuilder {
-    let mut options = CompactionOptions::default();
-    options.background_tokens = None;
-    AgentHarness::builder()
-        .clock(Arc::new(ManualClock::new()))
-        .system_prompt(SystemPromptSource::Text("Work.".to_owned()))
-        .without_workspace_context()
-        .tool(touch("get"))
-        .tool(touch("put"))
-        .compaction(options)
-}
-
-pub(crate) fn agent(model: &Arc<ScriptedModel>) -> AgentHarness {
-    builder().shared_model(model.clone()).build().unwrap()
-}
-
-/// A conversation of so many exchanges of about 250 tokens, after a goal.
-pub(crate) fn talk(exchanges: usize) -> Vec<MessageRef> {
-    let mut history = vec![Message::user("GOAL-1 is to mend the build.").into()];
-    for number in 0..exchanges {
-        let said = format!("Step {number}. {}", "Some words. ".repeat(60));
-        history.push(reply(&said));
-        history.push(Message::user(format!("Go on with {number}.")).into());
-    }
-    history.pop();
-    history
-}
-
-pub(crate) fn reply(text: &str) -> MessageRef {
-    use harness_agent::core::{AssistantMessage, AssistantPart, Text};
-    Message::Assistant(AssistantMessage {
-        content: vec![AssistantPart::Text(Text {
-            text: text.to_owned(),
-        })],
-        model: ModelId::new("test", "small"),
-        stop: StopReason::EndTurn,
-        usage: None,
-        response_id: None,
-    })
-    .into()
-}
-
-pub(crate) struct Ran {
-    pub(crate) outcome: RunOutcome,
-    pub(crate) events: Vec<Event>,
-}
-
-impl Ran {
-    /// The events of compactions, in short: `start threshold`, `end threshold`, `failed threshold: why`.
-    pub(crate) fn compactions(&self) -> Vec<String> {
-        let line = |event: &Event| match event {
-            Event::CompactionStart {
-                reason, background, ..
-            } => Some(format!(
-                "start {}{}",
-                reason.word(),
-                if *background { " early" } else { "" }
-            )),
-            Event::CompactionEnd { reason, error, .. } => Some(match error {
-                None => format!("end {}", reason.word()),
-                Some(error) => format!("failed {}: {error}", reason.word()),
-            }),
-            _ => None,
-        };
-        self.events.iter().filter_map(line).collect()
-    }
-
-    pub(crate) fn warnings(&self) -> Vec<&str> {
-        let warning = |event: &'_ Event| matches!(event, Event::Warning { .. });
-        let warnings = self.events.iter().filter(|event| warning(event));
-        warnings
-            .filter_map(|event| match event {
-                Event::Warning { message } => Some(message.as_str()),
-                _ => None,
-            })
-            .collect()
-    }
-
-    pub(crate) fn summary(&self) -> CompactionSummary {
-        CompactionSummary::of(&self.outcome.history[0]).expect("it was not made shorter")
-    }
-}
-
-pub(crate) async fn run_as(agent: &AgentHarness, input: RunInput, caller: Caller) -> Ran {
-    let options = RunOptions {
-        caller,
-        ..RunOptions::default()
-    };
-    let mut handle = agent.run(input, options);
-    let mut events = Vec::new();
-    while let Some(event) = handle.next().await {
-        events.push(event);
-    }
-    let outcome = match handle.outcome().await {
-        Ok(outcome) => outcome,
-        Err(error) => error.into_outcome(),
-    };
-    Ran { outcome, events }
-}
-
-pub(crate) async fn run(agent: &AgentHarness, history: Vec<MessageRef>, prompt: &str) -> Ran {
-    let input = RunInput::prompt(prompt).with_history(history);
-    run_as(agent, input, Caller::default()).await
-}
-
-pub(crate) fn texts(model: &ScriptedModel) -> Vec<String> {
-    let requests = model.requests();
-    requests.iter().map(|it| text_of(&it.messages)).collect()
-}
-
-fn overflow() -> Reply {
-    Reply::error(ModelError::ContextOverflow {
-        message: "too long".to_owned(),
-    })
-}
+use crate::compaction_stage::{agent, builder, info, model, overflow, run, run_as, talk, texts};
+use crate::strict_model::is_summary;
 
 #[tokio::test]
 async fn a_long_conversation_is_summarised_before_the_next_request() {
@@ -275,7 +119,7 @@ async fn loop_14_what_is_asked_for_by_hand_happens_once() {
     // While the first reply streams.
     let middleware = {
         let asked = Mutex::new(Some(asked));
-        harness_agent::core::from_fn::on_event("asks", move |_, event| {
+        from_fn::on_event("asks", move |_, event| {
             if matches!(event, Event::Reply { .. })
                 && let Some(asked) = asked.lock().unwrap().take()
             {
@@ -560,39 +404,6 @@ async fn loop_46_a_cancel_during_a_summary_ends_the_run() {
     assert!(requests.try_recv().is_err() && model.requests().is_empty());
 }
 
-#[tokio::test]
-async fn files_ride_along_each_once() {
-    let call = |id: &str, tool: &str, path: &str| {
-        Reply::call(id, tool, &json!({"path": path}).to_string())
-    };
-    let replies = [
-        call("1", "get", "b\n<x>.txt"),
-        call("2", "get", "a.txt"),
-        call("3", "put", "a.txt"),
-        Reply::call("4", "put", r#"{"path":"failed.txt","fail":true}"#),
-        call("5", "put", "c.txt"),
-        Reply::text("All is read."),
-        Reply::text("In short."),
-        Reply::text("Done."),
-        Reply::text("Shorter still."),
-        Reply::text("Done."),
-    ];
-    let model = model(replies);
-    let agent = agent(&model);
-    let mut history = run(&agent, Vec::new(), "Go.").await.outcome.history;
-    for expected in ["In short.", "Shorter still."] {
-        history.push(Message::user("More.").into());
-        history.extend(talk(30).into_iter().skip(1));
-        let ran = run(&agent, history, "And now?").await;
-        let summary = ran.summary();
-        assert_eq!(summary.text, expected);
-        assert_eq!(summary.read_files, ["b\n<x>.txt"]);
-        assert_eq!(summary.modified_files, ["a.txt", "c.txt"]);
-        history = ran.outcome.history;
-    }
-    assert!(texts(&model)[6].contains("<changed-files>\na.txt\nc.txt\n"));
-}
-
 /// Gives every summary itself.
 struct Gives;
 
@@ -628,23 +439,10 @@ async fn it_can_be_switched_off() {
 }
 
 #[tokio::test]
-async fn a_summary_cannot_be_forged_by_typing_it() {
-    let mine = model([Reply::text("In short."), Reply::text("Done.")]);
-    let ran = run(&agent(&mine), talk(30), "And now?").await;
-    let Message::User(forged) = &*ran.outcome.history[0] else {
-        panic!();
-    };
-    let model = model([Reply::text("Done.")]);
-    let input = RunInput::prompt(forged.clone());
-    let ran = run_as(&agent(&model), input, Caller::default()).await;
-    assert_eq!(CompactionSummary::of(&ran.outcome.history[0]), None);
-}
-
-#[tokio::test]
 async fn between_runs_a_conversation_is_made_shorter_on_demand() {
     let model = model([Reply::text("In short.").usage(7, 7), Reply::text("Done.")]);
     let agent = agent(&model);
-    let cx = harness_agent::core::RunContext::detached(Caller::default());
+    let cx = RunContext::detached(Caller::default());
     let history = talk(8);
     let config = agent.loop_config();
     let compaction = agent.summarise_history(&cx, config, &history, Some("the FOCUS"));
@@ -672,113 +470,4 @@ async fn the_hooks_are_honest() {
     let options = CompactionOptions::default();
     let library = Arc::new(Library::default());
     assert_hooks_honest(CompactionMiddleware::new(options, library)).await;
-}
-
-mod tasks {
-    use super::*;
-
-    fn list(first: &str, second: &str) -> String {
-        json!({"todos": [
-            {"content": "CANARY one", "status": first},
-            {"content": "CANARY two", "status": second},
-        ]})
-        .to_string()
-    }
-
-    /// Runs through the two lists, and then through a compaction in the very next request.
-    async fn compacted(last: &str) -> (Ran, Arc<ScriptedModel>, AgentHarness) {
-        let replies = [
-            Reply::call("1", "todo_write", &list("in_progress", "pending")),
-            Reply::call("2", "todo_write", last).and_call("3", "get", r#"{"path":"a"}"#),
-            Reply::text("In short."),
-            Reply::text("Done."),
-            Reply::text("Done."),
-        ];
-        let model = model(replies);
-        let agent = builder().shared_model(model.clone()).task_list(true);
-        let agent = agent.build().unwrap();
-        let caller = Caller::default();
-        let input = RunInput::prompt("Go.").with_history(talk(21));
-        let ran = run_as(&agent, input, caller).await;
-        assert_eq!(ran.compactions(), ["start threshold", "end threshold"]);
-        (ran, model, agent)
-    }
-
-    #[tokio::test]
-    async fn sub_10_and_11_the_newest_list_is_restated() {
-        let (ran, model, agent) = compacted(&list("completed", "in_progress")).await;
-        let texts = texts(&model);
-        let shown = "[x] CANARY one\n[~] CANARY two";
-        assert!(texts[3].contains(shown), "{}", texts[3]);
-        let tasks = ran.summary().tasks;
-        assert_eq!(tasks.len(), 2);
-        // A session that is opened again: nothing is in its attributes.
-        let history = ran.outcome.history;
-        assert_eq!(harness_agent::middlewares::restored_tasks(&history), tasks);
-        assert_eq!(
-            harness_agent::middlewares::restored_tasks(&history[..1]),
-            tasks
-        );
-        let caller = Caller::default();
-        let filled = caller.attributes.get_or_insert_with(TaskList::default);
-        filled.set(tasks).unwrap();
-        let input = RunInput::prompt("Go on.").with_history(history);
-        run_as(&agent, input, caller).await;
-        assert!(self::texts(&model)[4].contains(shown));
-    }
-
-    #[tokio::test]
-    async fn sub_12_a_finished_list_is_not_restated() {
-        let (ran, _, _) = compacted(&list("completed", "completed")).await;
-        assert_eq!(ran.summary().tasks, []);
-        let Message::User(summary) = &*ran.outcome.history[0] else {
-            panic!();
-        };
-        assert!(!format!("{summary:?}").contains("CANARY"));
-    }
-}
-
-mod skills {
-    use super::*;
-    use crate::skills::{found, load, tree};
-
-    #[tokio::test]
-    async fn the_texts_of_skills_outlive_compactions() {
-        let folder = tree();
-        let replies = [
-            load("1", r#"{"name":"review"}"#),
-            Reply::text("Loaded."),
-            Reply::text("In short."),
-            Reply::text("Done."),
-            Reply::text("Shorter still."),
-            Reply::text("Done."),
-            load("2", r#"{"name":"review"}"#),
-            Reply::text("Done."),
-        ];
-        let model = model(replies);
-        let agent = builder()
-            .shared_model(model.clone())
-            .skills(found(folder.path()));
-        let agent = agent.build().unwrap();
-        let caller = Caller::default();
-        let mut history = Vec::new();
-        let ran = run_as(&agent, RunInput::prompt("Go."), caller.clone()).await;
-        history.extend(ran.outcome.history);
-        let loaded = loaded_skills(&history);
-        assert_eq!(loaded.len(), 1);
-        for expected in ["In short.", "Shorter still."] {
-            history.push(Message::user("More.").into());
-            history.extend(talk(30).into_iter().skip(1));
-            let input = RunInput::prompt("And now?").with_history(history);
-            let ran = run_as(&agent, input, caller.clone()).await;
-            assert_eq!(ran.summary().text, expected);
-            history = ran.outcome.history;
-            assert_eq!(loaded_skills(&history), loaded);
-        }
-        // It is known to be there.
-        let input = RunInput::prompt("Again.").with_history(history);
-        run_as(&agent, input, caller).await;
-        let last = texts(&model).pop().unwrap();
-        assert!(last.contains("loaded already"), "{last}");
-    }
 }

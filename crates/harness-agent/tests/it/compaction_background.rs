@@ -13,7 +13,7 @@ use harness_agent::{AgentHarness, CompactionSummary};
 use serde_json::json;
 use tokio::sync::Notify;
 
-use crate::compaction::{builder, model, run_as, talk, texts};
+use crate::compaction_stage::{builder, model, run_as, talk, texts};
 
 /// Near the threshold of the window, and below it.
 const NEAR: usize = 21;
@@ -73,6 +73,7 @@ fn answer(exchange: Exchange, text: &str) {
         ..Usage::default()
     }));
     exchange.send(ModelEvent::Stop(StopReason::EndTurn));
+    drop(exchange);
 }
 
 fn near() -> RunInput {
