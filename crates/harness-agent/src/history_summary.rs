@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use harness_core::{Compaction, CompactionReason, ContextUse, LoopConfig, MessageRef, RunContext};
+use harness_core::{
+    Compaction, CompactionReason, ContextUse, LoopConfig, MessageRef, RunContext, ToolRef,
+};
 
 use crate::error::Error;
 use crate::harness::AgentHarness;
@@ -27,7 +29,7 @@ impl AgentHarness {
     ) -> Result<Option<Compaction>, Error> {
         let compactor = self.compactor(config);
         let measure = Measure::unknown(compactor.counter.clone());
-        let specs = config.tools().iter().map(|tool| tool.spec());
+        let specs = config.tools().iter().map(ToolRef::spec);
         let tools: u64 = specs
             .map(|spec| {
                 measure.text(&spec.description) + measure.text(&spec.parameters.to_string())

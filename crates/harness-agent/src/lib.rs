@@ -32,6 +32,8 @@
 //! ```
 
 mod assembly;
+#[cfg(feature = "tokenizer")]
+mod bpe_tokens;
 mod branch_summary;
 mod context_budget;
 mod context_files;
@@ -68,6 +70,8 @@ mod transcript;
 mod watch;
 
 pub use assembly::{Assembly, BatchDecision, LoopDraft};
+#[cfg(feature = "tokenizer")]
+pub use bpe_tokens::BpeTokens;
 pub use branch_summary::BranchSummary;
 #[cfg(feature = "tools")]
 pub use default_harness::{DefaultOptions, default_harness};

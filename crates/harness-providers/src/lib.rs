@@ -53,6 +53,7 @@ mod key;
 mod list_models;
 mod messages;
 mod model;
+mod overflow;
 mod parse;
 mod preset;
 mod proxy;

@@ -7,41 +7,13 @@ use harness_core::ModelError;
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 use serde_json::Value;
 
+use crate::overflow::overflows;
+
 /// The most bytes of an error's body that are read.
 pub(crate) const MAX_ERROR_BYTES: usize = 64 * 1024;
 
 /// The most characters of a service's words that are kept.
 const MAX_MESSAGE_CHARS: usize = 600;
-
-/// Words of the services for a conversation that is too long: the parts of one entry in this order,
-/// all in lower case.
-const OVERFLOW: &[&[&str]] = &[
-    &["prompt is too long"],                           // Anthropic
-    &["input length and `max_tokens` exceed context"], // Anthropic
-    &["exceeds the context window"],                   // OpenAI
-    &["exceed the configured limit", "tokens"],        // OpenAI Responses
-    &["maximum context length"],                       // OpenAI, OpenRouter, vLLM, DeepSeek
-    &["max context length"],                           // various
-    &["maximum model length"],                         // vLLM
-    &["input token count", "exceeds the maximum"],     // Gemini
-    &["maximum prompt length is"],                     // xAI
-    &["reduce the length of the messages"],            // Groq
-    &["too large for model with", "context length"],   // Mistral
-    &["token count", "exceeds the limit of"],          // Copilot
-    &["exceeds the available context size"],           // llama.cpp
-    &["greater than the context length"],              // LM Studio
-    &["prompt too long", "context length"],            // Ollama
-    &["context window exceeds limit"],                 // MiniMax
-    &["exceeded model token limit"],                   // Moonshot
-    &["input is too long for requested model"],        // Bedrock
-    &["context length exceeded"],
-    &["context_length_exceeded"],
-    &["context window exceeded"],
-    &["exceeds context window"],
-    &["exceeds model context window"],
-    &["too many tokens"],
-    &["token limit exceeded"],
-];
 
 /// Words for an account without money.
 const QUOTA: &[&str] = &[
@@ -258,19 +230,6 @@ impl Refusal {
     fn blames_request(&self) -> bool {
         matches!(self.status, None | Some(400 | 413 | 422 | 500))
     }
-}
-
-fn overflows(message: &str) -> bool {
-    OVERFLOW.iter().any(|parts| {
-        let mut rest = message;
-        parts.iter().all(|part| match rest.find(part) {
-            Some(at) => {
-                rest = &rest[at + part.len()..];
-                true
-            }
-            None => false,
-        })
-    })
 }
 
 /// The service's words, wherever they are.

@@ -1,21 +1,19 @@
-//! When a conversation is made shorter, and what is never taken for a summary.
+//! What a compaction does in a run, case by case.
 
 use std::sync::{Arc, Mutex};
 
-use harness_agent::core::test_support::{
-    Reply, ScriptedModel,
-};
+use harness_agent::core::test_support::{PushedModel, Reply, ScriptedModel, assert_hooks_honest};
 use harness_agent::core::{
-    Attributes, Caller, Event, Message, ModelError, RunInput,
-    StopReason,
+    Attributes, Caller, CancellationToken, CompactionReason, Event, Message, ModelError,
+    ModelEvent, RunContext, RunInput, RunOptions, StopReason, async_trait, from_fn,
 };
-use harness_agent::middlewares::CompactionRequests;
+use harness_agent::middlewares::{CompactionMiddleware, CompactionOptions, CompactionRequests};
+use harness_agent::prompt::Library;
 use harness_agent::{
-    CompactionSummary,
-    SystemPromptSource,
+    CompactionSummary, Extension, ExtensionResult, SummaryDraft, SystemPromptSource,
 };
 
-use crate::compaction_stage::*;
+use crate::compaction_stage::{agent, builder, info, model, overflow, run, run_as, talk, texts};
 use crate::strict_model::is_summary;
 
 #[tokio::test]
@@ -121,7 +119,7 @@ async fn loop_14_what_is_asked_for_by_hand_happens_once() {
     // While the first reply streams.
     let middleware = {
         let asked = Mutex::new(Some(asked));
-        harness_agent::core::from_fn::on_event("asks", move |_, event| {
+        from_fn::on_event("asks", move |_, event| {
             if matches!(event, Event::Reply { .. })
                 && let Some(asked) = asked.lock().unwrap().take()
             {
@@ -314,4 +312,162 @@ async fn after_three_failures_no_more_is_tried() {
     let ran = run(&agent(&model), talk(30), "And now?").await;
     assert_eq!(ran.outcome.status.word(), "finished");
     assert_eq!(ran.compactions().len(), 6);
+}
+
+#[tokio::test]
+async fn loop_28_and_30_what_is_said_meanwhile_is_delivered_once_behind_it() {
+    let (pushed, mut requests) = PushedModel::new();
+    let mut options = CompactionOptions::default();
+    options.model = Some(Arc::new(pushed));
+    options.background_tokens = None;
+    let model = model([
+        Reply::call("c", "get", r#"{"path":"a.txt"}"#),
+        Reply::text("Done."),
+        Reply::text("Done again."),
+    ]);
+    let agent = builder().shared_model(model.clone()).compaction(options);
+    let agent = agent.build().unwrap();
+    let input = RunInput::prompt("And now?").with_history(talk(30));
+    let handle = agent.run(input, RunOptions::default());
+    let control = handle.control();
+    let meanwhile = async {
+        let exchange = futures::StreamExt::next(&mut requests).await.unwrap();
+        control.steer("STEERED words").unwrap();
+        control.follow_up("FOLLOWED words").unwrap();
+        exchange.send(ModelEvent::Text {
+            block: 0,
+            delta: "In short.".to_owned(),
+        });
+        exchange.send(ModelEvent::Stop(StopReason::EndTurn));
+    };
+    let (outcome, ()) = futures::join!(handle.outcome(), meanwhile);
+    let outcome = outcome.unwrap();
+    assert_eq!(outcome.compactions, 1);
+    let texts = texts(&model);
+    // After the compaction: the first request, without it; then with it.
+    let counts = |word: &str| -> Vec<usize> {
+        texts
+            .iter()
+            .map(|text| text.matches(word).count())
+            .collect()
+    };
+    assert_eq!(counts("STEERED"), [0, 1, 1]);
+    assert_eq!(counts("FOLLOWED"), [0, 0, 1]);
+    assert_eq!(counts("In short."), [1, 1, 1]);
+}
+
+#[tokio::test]
+async fn loop_38_calls_and_results_of_a_turn_stay_together() {
+    let two = Reply::call("a", "get", r#"{"path":"a"}"#).and_call("b", "put", r#"{"path":"b"}"#);
+    let mut replies = vec![two];
+    replies.extend((0..9).map(|it| Reply::call(&format!("c{it}"), "get", r#"{"path":"c"}"#)));
+    // The fake checks the request for the summary as well; how often one is needed does not matter here.
+    let replies = replies.into_iter().chain([Reply::text("Done.")]);
+    let mut options = CompactionOptions::default();
+    options.background_tokens = None;
+    let summaries = Arc::new(ScriptedModel::new([Reply::text("In short.")]).last_forever());
+    options.model = Some(summaries.clone());
+    let model = model(replies);
+    let agent = builder().shared_model(model).compaction(options).build();
+    let ran = run(&agent.unwrap(), Vec::new(), "Go.").await;
+    assert_eq!(ran.outcome.status.word(), "finished");
+    let text = &texts(&summaries)[0];
+    let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what}: {text}"));
+    assert!(at("[calls get") < at("[calls put") && at("[calls put") < at("result of get:"));
+    assert!(at("result of get:") < at("result of put:"));
+}
+
+#[tokio::test]
+async fn loop_46_a_cancel_during_a_summary_ends_the_run() {
+    let (pushed, mut requests) = PushedModel::new();
+    let mut options = CompactionOptions::default();
+    options.model = Some(Arc::new(pushed));
+    options.background_tokens = None;
+    let model = model([]);
+    let agent = builder().shared_model(model.clone()).compaction(options);
+    let agent = agent.build().unwrap();
+    let cancel = CancellationToken::new();
+    let input = RunInput::prompt("And now?").with_history(talk(30));
+    let options = RunOptions {
+        cancellation: Some(cancel.clone()),
+        ..RunOptions::default()
+    };
+    let handle = agent.run(input, options);
+    let meanwhile = async {
+        let exchange = futures::StreamExt::next(&mut requests).await.unwrap();
+        cancel.cancel();
+        exchange
+    };
+    let (outcome, exchange) = futures::join!(handle.outcome(), meanwhile);
+    assert_eq!(outcome.unwrap().status.word(), "cancelled");
+    assert!(exchange.cancel.is_cancelled());
+    assert!(requests.try_recv().is_err() && model.requests().is_empty());
+}
+
+/// Gives every summary itself.
+struct Gives;
+
+#[async_trait]
+impl Extension for Gives {
+    fn name(&self) -> &'static str {
+        "gives"
+    }
+
+    async fn on_compaction(&self, mut draft: SummaryDraft) -> ExtensionResult<SummaryDraft> {
+        draft.summary = Some(format!("{} messages", draft.request.messages.len()));
+        Ok(draft)
+    }
+}
+
+#[tokio::test]
+async fn an_extension_gives_the_summary() {
+    let model = model([Reply::text("Done.").usage(5, 5)]);
+    let agent = builder().shared_model(model.clone()).extension(Gives);
+    let ran = run(&agent.build().unwrap(), talk(30), "And now?").await;
+    assert!(ran.summary().text.ends_with(" messages"));
+    assert_eq!(model.requests().len(), 1);
+    assert_eq!(ran.outcome.usage.total(), 10);
+}
+
+#[tokio::test]
+async fn it_can_be_switched_off() {
+    let model = model([Reply::text("Done.")]);
+    let agent = builder().shared_model(model.clone()).without_compaction();
+    let ran = run(&agent.build().unwrap(), talk(30), "And now?").await;
+    assert_eq!(ran.compactions(), Vec::<String>::new());
+    assert_eq!(model.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn between_runs_a_conversation_is_made_shorter_on_demand() {
+    let model = model([Reply::text("In short.").usage(7, 7), Reply::text("Done.")]);
+    let agent = agent(&model);
+    let cx = RunContext::detached(Caller::default());
+    let history = talk(8);
+    let config = agent.loop_config();
+    let compaction = agent.summarise_history(&cx, config, &history, Some("the FOCUS"));
+    let compaction = compaction.await.unwrap().unwrap();
+    assert_eq!(compaction.reason, CompactionReason::Manual);
+    assert!(compaction.kept > 0 && compaction.kept < history.len());
+    assert_eq!(compaction.spent.unwrap().usage.total(), 14);
+    assert_eq!(
+        compaction.details["summarised"],
+        history.len() - compaction.kept
+    );
+    assert!(texts(&model)[0].contains("the FOCUS"));
+    let mut shorter = compaction.summary;
+    shorter.extend_from_slice(&history[history.len() - compaction.kept..]);
+    assert_eq!(
+        run(&agent, shorter, "And now?").await.outcome.status.word(),
+        "finished"
+    );
+    let nothing = agent.summarise_history(&cx, config, &talk(0), None).await;
+    assert_eq!(nothing.unwrap(), None);
+}
+
+#[tokio::test]
+async fn the_hooks_are_honest() {
+    let options = CompactionOptions::default();
+    let library = Arc::new(Library::default());
+    assert_hooks_honest(CompactionMiddleware::new(options, library)).await;
 }

@@ -73,6 +73,7 @@ fn answer(exchange: Exchange, text: &str) {
         ..Usage::default()
     }));
     exchange.send(ModelEvent::Stop(StopReason::EndTurn));
+    drop(exchange);
 }
 
 fn near() -> RunInput {

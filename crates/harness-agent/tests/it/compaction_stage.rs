@@ -1,20 +1,14 @@
-//! What the tests of compaction stand on: an agent with a small window, and what is looked for in its runs.
+//! What tests of compactions stand on: a small window, two tools, a conversation that is too long.
 
 use std::sync::Arc;
 
-use harness_agent::core::test_support::{
-    ManualClock, Reply, ScriptedModel,
-};
+use harness_agent::core::test_support::{ManualClock, Reply, ScriptedModel};
 use harness_agent::core::{
-    Caller, DynamicTool, Event, Message,
-    MessageRef, ModelError, ModelId, ModelInfo, RunInput, RunOptions, RunOutcome,
-    StopReason, ToolEffects,
+    AssistantMessage, AssistantPart, Caller, DynamicTool, Event, Message, MessageRef, ModelError,
+    ModelId, ModelInfo, RunInput, RunOptions, RunOutcome, StopReason, Text, ToolEffects, ToolError,
 };
 use harness_agent::middlewares::CompactionOptions;
-use harness_agent::{
-    AgentHarness, AgentHarnessBuilder, CompactionSummary,
-    SystemPromptSource,
-};
+use harness_agent::{AgentHarness, AgentHarnessBuilder, CompactionSummary, SystemPromptSource};
 use serde_json::json;
 
 use crate::strict_model::text_of;
@@ -33,12 +27,12 @@ pub(crate) fn model(replies: impl IntoIterator<Item = Reply>) -> Arc<ScriptedMod
 }
 
 /// A tool that says that it reads, or writes, the file of its argument.
-pub(crate) fn touch(name: &'static str) -> DynamicTool {
+fn touch(name: &'static str) -> DynamicTool {
     let schema = json!({"type": "object"});
     let tool = DynamicTool::new(name, "Touches a file.", schema, |_, arguments| {
         Box::pin(async move {
             match arguments["fail"].as_bool() {
-                Some(true) => Err(harness_agent::core::ToolError::failed("no")),
+                Some(true) => Err(ToolError::failed("no")),
                 _ => Ok("line of text\n".repeat(150).into()),
             }
         })
@@ -82,7 +76,6 @@ pub(crate) fn talk(exchanges: usize) -> Vec<MessageRef> {
 }
 
 pub(crate) fn reply(text: &str) -> MessageRef {
-    use harness_agent::core::{AssistantMessage, AssistantPart, Text};
     Message::Assistant(AssistantMessage {
         content: vec![AssistantPart::Text(Text {
             text: text.to_owned(),

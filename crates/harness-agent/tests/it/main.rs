@@ -8,7 +8,7 @@ mod at_path;
 mod branch_summary;
 mod compaction;
 mod compaction_background;
-mod compaction_details;
+mod compaction_carried;
 mod compaction_runs;
 mod compaction_stage;
 mod examples;

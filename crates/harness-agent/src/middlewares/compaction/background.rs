@@ -92,7 +92,7 @@ impl Background {
     pub(crate) fn bill(&self) -> Bill {
         match &self.work {
             Work::Done(written) => written.bill,
-            _ => Bill::default(),
+            Work::Going(_) => Bill::default(),
         }
     }
 

@@ -102,7 +102,7 @@ impl Compactor {
         let piece = |message: &MessageRef| piece(message, window, &measure);
         let pieces: Vec<Piece> = history.iter().map(piece).collect();
         let files = FileLists::of(history, &self.tools, cx).within(window / 16, &measure);
-        let carried = self.carried(cx, history, &files, window, &measure);
+        let carried = carried(cx, history, &files, window, &measure);
         let fixed = used.fixed_tokens;
         // What the conversation and its summary may have.
         let room = bounds.threshold.saturating_sub(fixed + carried);
@@ -148,33 +148,6 @@ impl Compactor {
             window,
             measure,
         })
-    }
-
-    /// About what goes along with a summary, in tokens.
-    fn carried(
-        &self,
-        cx: &RunContext,
-        history: &[MessageRef],
-        files: &FileLists,
-        window: u64,
-        measure: &Measure,
-    ) -> u64 {
-        /// The sentences and elements around it all.
-        const AROUND: u64 = 192;
-        let paths: u64 = files
-            .read
-            .iter()
-            .chain(&files.modified)
-            .map(|path| measure.text(path) + 1)
-            .sum();
-        let skills: u64 = skills_within(loaded_skills(history), window, measure)
-            .iter()
-            .map(|skill| measure.text(&skill.text))
-            .sum();
-        let tasks = tasks_part(&tasks(cx, history)).map_or(0, |text| measure.text(&text));
-        let lead = CompactionSummary::message("", &FileLists::default(), &[], &[]);
-        let lead = measure.message(&lead).min(AROUND);
-        lead + paths + skills + tasks
     }
 
     pub(crate) fn summariser(
@@ -292,6 +265,32 @@ impl Made {
             None => compaction,
         }
     }
+}
+
+/// About what goes along with a summary, in tokens.
+fn carried(
+    cx: &RunContext,
+    history: &[MessageRef],
+    files: &FileLists,
+    window: u64,
+    measure: &Measure,
+) -> u64 {
+    /// The sentences and elements around it all.
+    const AROUND: u64 = 192;
+    let paths: u64 = files
+        .read
+        .iter()
+        .chain(&files.modified)
+        .map(|path| measure.text(path) + 1)
+        .sum();
+    let skills: u64 = skills_within(loaded_skills(history), window, measure)
+        .iter()
+        .map(|skill| measure.text(&skill.text))
+        .sum();
+    let tasks = tasks_part(&tasks(cx, history)).map_or(0, |text| measure.text(&text));
+    let lead = CompactionSummary::message("", &FileLists::default(), &[], &[]);
+    let lead = measure.message(&lead).min(AROUND);
+    lead + paths + skills + tasks
 }
 
 /// The newest tasks: the session's list, or what the conversation tells of it.

@@ -211,9 +211,8 @@ mod tests {
 
     #[test]
     fn large_results_are_shown_by_their_ends() {
-        let long = (0..4_000)
-            .map(|it| format!("line {it}\n"))
-            .collect::<String>();
+        let lines: Vec<String> = (0..4_000).map(|it| format!("line {it}\n")).collect();
+        let long = lines.concat();
         let message = batch(vec![ToolOutcome::done(&long), ToolOutcome::failed("short")]);
         assert_eq!(short_form(&message, 100_000), None);
         let shown = short_form(&message, 4_000).unwrap();
