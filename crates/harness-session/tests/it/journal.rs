@@ -252,10 +252,7 @@ fn loop_42_each_call_ends_once_whatever_was_on_record() {
         let stage = Stage::new();
         {
             // As if the process had died: what is on record is what it had written.
-            let (from, _) = (
-                Session::open(&whole.store, whole.id, Access::Read).unwrap(),
-                (),
-            );
+            let from = Session::open(&whole.store, whole.id, Access::Read).unwrap();
             let mut log = stage.store.open(stage.id, Access::Write).unwrap();
             for number in 0..on_record as u64 {
                 let entry = from.log().read(number).unwrap();
