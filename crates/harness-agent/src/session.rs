@@ -199,6 +199,7 @@ impl AgentSession {
             .queued()
             .into_iter()
             .partition(|queued| goes_on && queued.queue == Queue::FollowUp);
+        self.journal.begin_with(&all);
         let mut said: Vec<UserMessage> = all.drain(..).map(|queued| queued.message).collect();
         said.extend(messages);
         let input = RunInput {

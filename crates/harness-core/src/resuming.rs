@@ -52,7 +52,7 @@ impl Engine<'_> {
         let stop = reply.stop.clone();
         // On record already: it is what the run goes on from.
         state.push(MessageRef::new(Message::Assistant(reply)));
-        let batch = Batch::new(self, &name, state.tools.clone(), &stop, calls);
+        let batch = Batch::new(self, &name, state.tools.clone(), &stop, calls).resumed();
         let outcomes = batch.run(cx).await;
         let results = Arc::new(batch.results(outcomes));
         let error = self.take_results(state, &name, &batch, &results).await?;

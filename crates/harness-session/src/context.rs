@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use harness_core::{
-    Message, MessageRef, ModelId, ThinkingLevel, ToolOutcome, ToolResult, ToolResults, UserMessage,
-    protocol,
+    Message, MessageRef, ModelId, Replay, ThinkingLevel, ToolOutcome, ToolResult, ToolResults,
+    UserMessage, protocol,
 };
 
 use crate::entry::{Body, CompactionBody, Entry, Intent, Queue, ResultsBody, Settled};
@@ -54,7 +54,7 @@ pub struct Queued {
 #[derive(Clone, Debug)]
 pub(crate) enum CallState {
     /// It had begun, and its end is not on record.
-    Begun { intent: EntryId },
+    Begun { intent: EntryId, replay: Replay },
     /// It ended.
     Ended {
         settlement: EntryId,
@@ -131,8 +131,11 @@ impl Context {
                 message: body.message,
             }),
             Body::Intent(Intent::Run { .. }) => self.open_run = Some(id),
-            Body::Intent(Intent::Tool { call_id, .. }) => {
-                self.calls.insert(call_id, CallState::Begun { intent: id });
+            Body::Intent(Intent::Tool {
+                call_id, replay, ..
+            }) => {
+                let begun = CallState::Begun { intent: id, replay };
+                self.calls.insert(call_id, begun);
             }
             Body::Settlement(settlement) => match settlement.what {
                 Settled::Run { .. } => self.open_run = None,

@@ -50,6 +50,7 @@ mod header;
 mod header_line;
 mod id;
 mod index_record;
+mod journal_state;
 mod jsonl_log;
 mod jsonl_store;
 mod legibility;

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use futures::executor::block_on;
 use harness_core::test_support::{CountingEntropy, ManualClock, Reply, ScriptedModel};
 use harness_core::{
-    DynamicTool, LoopConfig, Message, MessageRef, Model, Replay, RunInput, RunOutcome, ToolOutcome,
-    protocol, run,
+    DynamicTool, LoopConfig, LoopConfigBuilder, Message, MessageRef, Model, Replay, RunInput,
+    RunOutcome, ToolOutcome, protocol, run,
 };
 use harness_session::{
     Access, Context, Entry, EntryId, Error, Header, Log, MemoryStore, Node, Queue, Session,
@@ -62,15 +62,15 @@ impl Log for Failing {
 }
 
 /// A session, and tools that count.
-struct Stage {
-    store: MemoryStore,
-    id: SessionId,
-    safe: Arc<AtomicU32>,
-    not_safe: Arc<AtomicU32>,
+pub(crate) struct Stage {
+    pub(crate) store: MemoryStore,
+    pub(crate) id: SessionId,
+    pub(crate) safe: Arc<AtomicU32>,
+    pub(crate) not_safe: Arc<AtomicU32>,
 }
 
 impl Stage {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let store = MemoryStore::default();
         let session = Session::create(&store, Header::new(None)).unwrap();
         Self {
@@ -81,7 +81,7 @@ impl Stage {
         }
     }
 
-    fn open(&self, appends: u64) -> (Arc<SessionJournal>, Context) {
+    pub(crate) fn open(&self, appends: u64) -> (Arc<SessionJournal>, Context) {
         let log = self.store.open(self.id, Access::Write).unwrap();
         let left = Arc::new(AtomicU64::new(appends));
         let log = Failing { inner: log, left };
@@ -90,7 +90,19 @@ impl Stage {
         (Arc::new(journal), context)
     }
 
-    fn config(&self, model: &Arc<ScriptedModel>, journal: &Arc<SessionJournal>) -> LoopConfig {
+    pub(crate) fn config(
+        &self,
+        model: &Arc<ScriptedModel>,
+        journal: &Arc<SessionJournal>,
+    ) -> LoopConfig {
+        self.builder(model, journal).build().unwrap()
+    }
+
+    pub(crate) fn builder(
+        &self,
+        model: &Arc<ScriptedModel>,
+        journal: &Arc<SessionJournal>,
+    ) -> LoopConfigBuilder {
         let count = |name: &str, count: &Arc<AtomicU32>| {
             let count = Arc::clone(count);
             DynamicTool::new(name, "Counts.", json!({"type": "object"}), move |_, _| {
@@ -105,11 +117,9 @@ impl Stage {
             .tool(count("safe", &self.safe).replay(Replay::Safe))
             .tool(count("unsafe", &self.not_safe))
             .journal(journal.clone())
-            .build()
-            .unwrap()
     }
 
-    fn run(
+    pub(crate) fn run(
         &self,
         appends: u64,
         replies: Vec<Reply>,
@@ -130,13 +140,13 @@ impl Stage {
         (outcome, first.unwrap_or_default())
     }
 
-    fn kinds(&self) -> Vec<String> {
+    pub(crate) fn kinds(&self) -> Vec<String> {
         let session = Session::open(&self.store, self.id, Access::Read).unwrap();
         let read = |number| session.log().read(number).unwrap().body.kind().to_owned();
         (0..session.log().len()).map(read).collect()
     }
 
-    fn context(&self) -> Context {
+    pub(crate) fn context(&self) -> Context {
         let session = Session::open(&self.store, self.id, Access::Read).unwrap();
         session.context().unwrap()
     }

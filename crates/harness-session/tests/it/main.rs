@@ -10,6 +10,7 @@ mod full_disk;
 mod html_in_browser;
 mod index;
 mod journal;
+mod journal_again;
 mod kept;
 mod list;
 mod lock;
