@@ -257,16 +257,21 @@ fn walk_back(log: &dyn Log, leaf: u64) -> Result<Vec<u64>, Error> {
     // The first entry that the newest compaction kept, once one was met; and what to do with what stands
     // before that compaction if the entry is not met.
     let mut until = None;
+    // The same, if it is lost. Ids ascend along a branch.
+    let mut behind: Option<EntryId> = None;
     let mut before_kept = 0;
     let mut in_last_turn = true;
     while let Some(number) = next {
         let node = log.node(number)?;
         let is_until = until == Some(number);
+        if behind.is_some_and(|lost| node.id <= lost) {
+            break;
+        }
         next = node.parent.filter(|parent| *parent < number);
         if node.kind == NodeKind::Compaction {
             // Older ones count only if the newest one kept their summaries. One that cannot be read is as
             // if it had not been.
-            let kept = if until.is_none() || is_until {
+            let kept = if (until.is_none() && behind.is_none()) || is_until {
                 Kept::by(log, number)?
             } else {
                 Kept::Unknown
@@ -277,6 +282,7 @@ fn walk_back(log: &dyn Log, leaf: u64) -> Result<Vec<u64>, Error> {
             }
             match kept {
                 Kept::From(first) => until = Some(first),
+                Kept::Behind(lost) => (until, behind) = (None, Some(lost)),
                 Kept::Nothing => {
                     until = None;
                     break;
@@ -306,6 +312,8 @@ fn walk_back(log: &dyn Log, leaf: u64) -> Result<Vec<u64>, Error> {
 enum Kept {
     /// What is from this entry on.
     From(u64),
+    /// What is from an entry on that cannot be read: what is newer.
+    Behind(EntryId),
     Nothing,
     /// It cannot be read.
     Unknown,
@@ -321,12 +329,14 @@ impl Kept {
             Ok(_) | Err(Error::Unreadable { .. }) => return Ok(Self::Unknown),
             Err(error) => return Err(error),
         };
-        let first = match body.first_kept {
-            Some(id) => log.find(id)?,
-            None => None,
+        let Some(first) = body.first_kept else {
+            return Ok(Self::Nothing);
         };
-        let first = first.filter(|first| *first < compaction);
-        Ok(first.map_or(Self::Nothing, Self::From))
+        Ok(match log.find(first)? {
+            Some(number) if number < compaction => Self::From(number),
+            Some(_) => Self::Nothing,
+            None => Self::Behind(first),
+        })
     }
 }
 

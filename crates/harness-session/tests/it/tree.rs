@@ -228,3 +228,23 @@ fn a_compaction_stands_for_what_it_did_not_keep() {
     compact(&mut session, "stray", Some(two));
     assert_eq!(texts(&session), ["stray"]);
 }
+
+/// The first entry that was kept is lost: what is newer is kept still.
+#[test]
+fn what_a_compaction_kept_behind_a_lost_entry_is_kept() {
+    let (_, mut session) = session();
+    say(&mut session, "one");
+    let lost = EntryId::after(session.leaf(), harness_session::Timestamp::now());
+    // The next ids are larger.
+    while say(&mut session, "two") <= lost {}
+    say(&mut session, "three");
+    compact(&mut session, "sum", Some(lost));
+    say(&mut session, "four");
+    let texts = texts(&session);
+    assert_eq!(texts.first().unwrap(), "sum");
+    assert!(
+        texts.ends_with(&["three".to_owned(), "four".to_owned()]),
+        "{texts:?}"
+    );
+    assert!(!texts.contains(&"one".to_owned()), "{texts:?}");
+}
