@@ -77,146 +77,149 @@ pub(crate) fn overflows(message: &str) -> bool {
 mod tests {
     use super::*;
 
+    /// Each service, and what it says.
+    const SAID: &[(&str, &str)] = &[
+        (
+            "Anthropic",
+            "prompt is too long: 213462 tokens > 200000 maximum",
+        ),
+        (
+            "Anthropic",
+            "input length and `max_tokens` exceed context limit: 199759 + 8192 > 200000, decrease input length or `max_tokens` and try again",
+        ),
+        (
+            "OpenAI",
+            "This model's maximum context length is 8192 tokens. However, your messages resulted in 8545 tokens. Please reduce the length of the messages.",
+        ),
+        (
+            "OpenAI Responses",
+            "Your input exceeds the context window of this model. Please adjust your input and try again.",
+        ),
+        (
+            "OpenAI Responses",
+            "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 292000 tokens.",
+        ),
+        (
+            "Gemini",
+            "The input token count (1196265) exceeds the maximum number of tokens allowed (1048575).",
+        ),
+        (
+            "Mistral",
+            "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
+        ),
+        (
+            "DeepSeek",
+            "This model's maximum context length is 65536 tokens. However, you requested 70000 tokens (62000 in the messages, 8000 in the completion).",
+        ),
+        (
+            "Groq",
+            "Please reduce the length of the messages or completion.",
+        ),
+        (
+            "xAI",
+            "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+        ),
+        (
+            "OpenRouter",
+            "This endpoint's maximum context length is 32768 tokens. However, you requested about 40000 tokens",
+        ),
+        (
+            "Together",
+            "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193. Given: 8000 `inputs` tokens and 512 `max_new_tokens`",
+        ),
+        (
+            "Fireworks",
+            "The prompt is too long: 140000, model maximum context length: 131071",
+        ),
+        (
+            "Bedrock",
+            "The model returned the following errors: Input is too long for requested model.",
+        ),
+        (
+            "Bedrock",
+            "Input Tokens Exceeded: Number of input tokens exceeds maximum length. Please update the input to try again.",
+        ),
+        (
+            "Azure",
+            "This model's maximum context length is 128000 tokens, however you requested 130000 tokens",
+        ),
+        (
+            "llama.cpp",
+            "the request exceeds the available context size, try increasing it",
+        ),
+        (
+            "vLLM",
+            "The decoder prompt (length 5000) is longer than the maximum model length of 4096.",
+        ),
+        (
+            "vLLM",
+            "This model's maximum context length is 262144 tokens. However, you requested 128000 output tokens and your prompt contains at least 134145 input tokens",
+        ),
+        (
+            "Ollama",
+            "prompt too long; exceeded max context length by 12 tokens",
+        ),
+        ("Ollama", "the input length exceeds the context length"),
+        (
+            "LM Studio",
+            "The number of tokens to keep from the initial prompt is greater than the context length.",
+        ),
+        (
+            "LM Studio",
+            "Trying to keep the first 5000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens",
+        ),
+        (
+            "LiteLLM",
+            "litellm.ContextWindowExceededError: litellm.BadRequestError: too long",
+        ),
+        (
+            "SGLang",
+            "The input (61709 tokens) is longer than the model's context length (40960 tokens).",
+        ),
+        (
+            "SGLang",
+            "Input length (160062 tokens) exceeds the maximum allowed length (59862 tokens).",
+        ),
+        (
+            "TGI",
+            "Input validation error: `inputs` must have less than 4095 tokens. Given: 5000",
+        ),
+        (
+            "Cerebras",
+            "Please reduce the length of the messages or completion. Current length is 8193 while limit is 8192",
+        ),
+        (
+            "Cohere",
+            "too many tokens: total number of tokens in the prompt cannot exceed 4081",
+        ),
+        (
+            "DashScope",
+            "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 129024]",
+        ),
+        (
+            "Moonshot",
+            "Invalid request: Your request exceeded model token limit: 8192 (requested: 9000)",
+        ),
+        ("Zhipu", "Prompt exceeds max length"),
+        ("Zhipu", "Prompt 超长"),
+        ("MiniMax", "invalid params, context window exceeds limit"),
+        (
+            "Volcengine",
+            "Total tokens of image and text exceed max message tokens.",
+        ),
+        (
+            "Copilot",
+            "prompt token count of 130000 exceeds the limit of 128000",
+        ),
+        (
+            "TabbyAPI",
+            "Prompt length 9000 is greater than max_seq_len 8192",
+        ),
+    ];
+
     #[test]
     fn what_services_say() {
-        for (service, message) in [
-            (
-                "Anthropic",
-                "prompt is too long: 213462 tokens > 200000 maximum",
-            ),
-            (
-                "Anthropic",
-                "input length and `max_tokens` exceed context limit: 199759 + 8192 > 200000, decrease input length or `max_tokens` and try again",
-            ),
-            (
-                "OpenAI",
-                "This model's maximum context length is 8192 tokens. However, your messages resulted in 8545 tokens. Please reduce the length of the messages.",
-            ),
-            (
-                "OpenAI Responses",
-                "Your input exceeds the context window of this model. Please adjust your input and try again.",
-            ),
-            (
-                "OpenAI Responses",
-                "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 292000 tokens.",
-            ),
-            (
-                "Gemini",
-                "The input token count (1196265) exceeds the maximum number of tokens allowed (1048575).",
-            ),
-            (
-                "Mistral",
-                "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
-            ),
-            (
-                "DeepSeek",
-                "This model's maximum context length is 65536 tokens. However, you requested 70000 tokens (62000 in the messages, 8000 in the completion).",
-            ),
-            (
-                "Groq",
-                "Please reduce the length of the messages or completion.",
-            ),
-            (
-                "xAI",
-                "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
-            ),
-            (
-                "OpenRouter",
-                "This endpoint's maximum context length is 32768 tokens. However, you requested about 40000 tokens",
-            ),
-            (
-                "Together",
-                "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193. Given: 8000 `inputs` tokens and 512 `max_new_tokens`",
-            ),
-            (
-                "Fireworks",
-                "The prompt is too long: 140000, model maximum context length: 131071",
-            ),
-            (
-                "Bedrock",
-                "The model returned the following errors: Input is too long for requested model.",
-            ),
-            (
-                "Bedrock",
-                "Input Tokens Exceeded: Number of input tokens exceeds maximum length. Please update the input to try again.",
-            ),
-            (
-                "Azure",
-                "This model's maximum context length is 128000 tokens, however you requested 130000 tokens",
-            ),
-            (
-                "llama.cpp",
-                "the request exceeds the available context size, try increasing it",
-            ),
-            (
-                "vLLM",
-                "The decoder prompt (length 5000) is longer than the maximum model length of 4096.",
-            ),
-            (
-                "vLLM",
-                "This model's maximum context length is 262144 tokens. However, you requested 128000 output tokens and your prompt contains at least 134145 input tokens",
-            ),
-            (
-                "Ollama",
-                "prompt too long; exceeded max context length by 12 tokens",
-            ),
-            ("Ollama", "the input length exceeds the context length"),
-            (
-                "LM Studio",
-                "The number of tokens to keep from the initial prompt is greater than the context length.",
-            ),
-            (
-                "LM Studio",
-                "Trying to keep the first 5000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens",
-            ),
-            (
-                "LiteLLM",
-                "litellm.ContextWindowExceededError: litellm.BadRequestError: too long",
-            ),
-            (
-                "SGLang",
-                "The input (61709 tokens) is longer than the model's context length (40960 tokens).",
-            ),
-            (
-                "SGLang",
-                "Input length (160062 tokens) exceeds the maximum allowed length (59862 tokens).",
-            ),
-            (
-                "TGI",
-                "Input validation error: `inputs` must have less than 4095 tokens. Given: 5000",
-            ),
-            (
-                "Cerebras",
-                "Please reduce the length of the messages or completion. Current length is 8193 while limit is 8192",
-            ),
-            (
-                "Cohere",
-                "too many tokens: total number of tokens in the prompt cannot exceed 4081",
-            ),
-            (
-                "DashScope",
-                "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 129024]",
-            ),
-            (
-                "Moonshot",
-                "Invalid request: Your request exceeded model token limit: 8192 (requested: 9000)",
-            ),
-            ("Zhipu", "Prompt exceeds max length"),
-            ("Zhipu", "Prompt 超长"),
-            ("MiniMax", "invalid params, context window exceeds limit"),
-            (
-                "Volcengine",
-                "Total tokens of image and text exceed max message tokens.",
-            ),
-            (
-                "Copilot",
-                "prompt token count of 130000 exceeds the limit of 128000",
-            ),
-            (
-                "TabbyAPI",
-                "Prompt length 9000 is greater than max_seq_len 8192",
-            ),
-        ] {
+        for (service, message) in SAID {
             assert!(overflows(&message.to_lowercase()), "{service}: {message}");
         }
     }
