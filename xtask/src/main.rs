@@ -10,6 +10,7 @@
 
 #[cfg(unix)]
 mod bench;
+mod browser;
 mod ci;
 mod deny;
 mod failure;

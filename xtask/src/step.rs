@@ -4,7 +4,7 @@ use xshell::cmd;
 
 use crate::failure::Failure;
 use crate::workspace::Workspace;
-use crate::{deny, features};
+use crate::{browser, deny, features};
 
 /// One check. [`Step::ALL`] is the order in which they run: what is quick and fails often comes
 /// first.
@@ -86,10 +86,11 @@ impl Step {
                     cmd!(sh, "cargo build --workspace --exclude xtask --all-features")
                         .arg("--examples"),
                 )?;
-                workspace.run(
-                    cmd!(sh, "cargo test --workspace --exclude xtask --all-features")
-                        .args(["--lib", "--bins", "--tests"]),
-                )?;
+                let tests = cmd!(sh, "cargo test --workspace --exclude xtask --all-features")
+                    .args(["--lib", "--bins", "--tests"]);
+                let (environment, remark) = browser::environment();
+                workspace.run_with(environment, tests)?;
+                return Ok(remark);
             }
             Step::Doctest => workspace.run(cmd!(
                 sh,

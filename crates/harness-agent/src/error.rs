@@ -23,6 +23,9 @@ pub enum Error {
     /// A template could not be rendered.
     #[error("a prompt cannot be rendered: {0}")]
     Prompt(#[from] harness_prompt::Error),
+    /// A session could not be read or written.
+    #[error(transparent)]
+    Session(#[from] harness_session::Error),
     /// A summary could not be made.
     #[error("the summary could not be made: {0}")]
     Summary(String),

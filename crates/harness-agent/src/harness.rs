@@ -8,6 +8,7 @@ use harness_core::{
     RunInput, RunOptions, ThinkingLevel, ToolOutcome, ToolRef, UserMessage,
 };
 
+use harness_session::Session;
 use harness_skills::Skills;
 
 use crate::assembly::{Assembly, assemble};
@@ -128,7 +129,15 @@ impl AgentHarness {
 
     /// A conversation that is kept in memory.
     pub fn session(&self) -> AgentSession {
-        AgentSession::new(self.clone())
+        AgentSession::in_memory(self.clone())
+    }
+
+    /// A conversation that is kept in a store: a new session, or one that was opened to write to. A run that
+    /// was cut off there is gone on with by [`AgentSession::go_on`], or by the next prompt.
+    ///
+    /// It records its own runs; the journal of the builder is for runs without a session.
+    pub fn session_in(&self, session: Session) -> Result<AgentSession, Error> {
+        Ok(AgentSession::new(self.clone(), session)?.kept())
     }
 
     /// The system prompt as a model would get it now, section by section, what had to give way in it,

@@ -7,6 +7,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use harness_core::ThinkingLevel;
 use harness_providers::Api;
 
+use crate::sessions_arguments::SessionsCommand;
+
 /// A coding agent for the terminal and for scripts.
 #[derive(Debug, Parser)]
 #[command(name = "harness", version, disable_help_subcommand = true)]
@@ -33,6 +35,11 @@ pub(crate) enum Command {
     Skills {
         #[command(subcommand)]
         command: SkillsCommand,
+    },
+    /// Look at the sessions that are kept, fork, export or delete them.
+    Sessions {
+        #[command(subcommand)]
+        command: SessionsCommand,
     },
     /// Show what would be used, where it came from, and what is wrong.
     Doctor(DoctorArguments),
@@ -93,12 +100,28 @@ pub(crate) struct RunArguments {
     /// The most time, such as 90s, 10m or 1h30m.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) timeout: Option<Duration>,
-    /// Go on with the last session (does not work yet).
-    #[arg(long = "continue", conflicts_with_all = ["session", "no_session"])]
+    #[command(flatten)]
+    pub(crate) session: SessionArguments,
+}
+
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct SessionArguments {
+    /// Go on with the folder's last session.
+    #[arg(long = "continue", conflicts_with_all = ["session", "fork", "no_session"])]
     pub(crate) go_on: bool,
-    /// Go on with this session (does not work yet).
-    #[arg(long, value_name = "ID", conflicts_with = "no_session")]
+    /// Go on with this session: its id, or how it begins.
+    #[arg(long, value_name = "ID", conflicts_with_all = ["fork", "no_session"])]
     pub(crate) session: Option<String>,
+    /// Go on in a copy of this session.
+    #[arg(long, value_name = "ID", conflicts_with = "no_session")]
+    pub(crate) fork: Option<String>,
+    /// Go on from this entry of the session: its id, how it begins, or its label. What is left behind
+    /// is summarised.
+    #[arg(long, value_name = "ENTRY")]
+    pub(crate) at: Option<String>,
+    /// With --at: leave it behind without a summary.
+    #[arg(long, requires = "at")]
+    pub(crate) no_summary: bool,
     /// Keep no session.
     #[arg(long)]
     pub(crate) no_session: bool,

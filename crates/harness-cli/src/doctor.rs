@@ -18,7 +18,7 @@ use crate::settings::{FileState, Setting, Settings};
 use crate::setup::Setup;
 use crate::terminal::one_line;
 use crate::tools_command::no_model;
-use crate::{skill_report, stdout};
+use crate::{session_report, skill_report, stdout};
 
 /// A report in the making.
 #[derive(Default)]
@@ -81,6 +81,7 @@ pub(crate) async fn run(arguments: DoctorArguments) -> Result<ExitCode, Failure>
             report_tools(&mut report, &setup, &arguments);
             report_prompts(&mut report, &setup, &arguments).await;
             report_skills(&mut report, &setup);
+            report_sessions(&mut report, &setup.environment);
         }
     }
     report.heading("problems");
@@ -338,6 +339,13 @@ fn report_skills(report: &mut Report, setup: &Setup) {
             }
         }
         Err(failure) => report.problem(&failure),
+    }
+}
+
+fn report_sessions(report: &mut Report, environment: &Environment) {
+    report.heading("sessions");
+    for (name, value) in session_report::lines(environment) {
+        report.line(name, &one_line(&value));
     }
 }
 

@@ -57,6 +57,10 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
         "where configuration is looked for, instead of ~/.config",
     ),
     (
+        "XDG_DATA_HOME",
+        "where sessions are kept, instead of ~/.local/share",
+    ),
+    (
         "XDG_STATE_HOME",
         "where records of runs are kept, instead of ~/.local/state",
     ),
@@ -170,6 +174,11 @@ impl Environment {
     /// The folder for what is kept from one run to the next.
     pub(crate) fn state_folder(&self) -> Option<PathBuf> {
         self.base_folder("XDG_STATE_HOME", ".local/state")
+    }
+
+    /// The folder for what the user would not want to lose.
+    pub(crate) fn data_folder(&self) -> Option<PathBuf> {
+        self.base_folder("XDG_DATA_HOME", ".local/share")
     }
 
     /// The folder for what can be fetched again.

@@ -6,6 +6,7 @@
 
 mod arguments;
 mod config_file;
+mod conversation;
 mod demo;
 mod doctor;
 mod environment;
@@ -20,8 +21,23 @@ mod prompt_command;
 mod prompt_input;
 mod prompt_library;
 mod prompt_record;
+mod quantity;
 mod run_command;
+mod run_session;
 mod services;
+mod session_delete;
+mod session_export;
+mod session_facts;
+mod session_list;
+mod session_page;
+mod session_place;
+mod session_repair;
+mod session_report;
+mod session_search;
+mod session_tree;
+mod session_words;
+mod sessions_arguments;
+mod sessions_command;
 mod settings;
 mod setup;
 mod signals;
@@ -126,6 +142,7 @@ fn start(arguments: Arguments) -> Result<ExitCode, Failure> {
             Command::Skills {
                 command: SkillsCommand::Update,
             } => skills_command::update(),
+            Command::Sessions { command } => sessions_command::run(&command),
             Command::Doctor(arguments) => doctor::run(arguments).await,
         }
     });
@@ -158,6 +175,7 @@ fn wants_json(arguments: &Arguments) -> bool {
                 | SkillsCommand::Show(SkillsShowArguments { format, .. })
                 | SkillsCommand::Validate(SkillsValidateArguments { format, .. }),
         } => return format.wants_json(),
+        Command::Sessions { command } => return command.wants_json(),
         Command::Doctor(_)
         | Command::Prompt {
             command: PromptCommand::Render(_) | PromptCommand::Template(_),

@@ -29,13 +29,15 @@ pub(crate) struct PromptInput {
 
 impl PromptInput {
     /// Joins the words of the command line, then piped input after a blank line.
-    pub(crate) fn read(words: &[String]) -> Result<Self, Failure> {
+    ///
+    /// A run that goes on with something need not be told more: then `None` if nothing was.
+    pub(crate) fn read(words: &[String], goes_on: bool) -> Result<Option<Self>, Failure> {
         let typed = typed(words);
         let typed = typed.trim();
         let stdin = std::io::stdin();
         let (piped, note) = if stdin.is_terminal() {
             (String::new(), None)
-        } else if typed.is_empty() {
+        } else if typed.is_empty() && !goes_on {
             (read_all(stdin.lock())?, None)
         } else {
             read_waiting(&stdin)?
@@ -43,6 +45,7 @@ impl PromptInput {
         let piped = piped.trim_end();
         let mut beside = None;
         let text = match (typed.is_empty(), piped.trim().is_empty()) {
+            (true, true) if goes_on => return Ok(None),
             (true, true) => {
                 return Err(Failure::usage("there is no task")
                     .hint("write it behind `harness run`, or pipe it in"));
@@ -55,7 +58,7 @@ impl PromptInput {
             }
             (false, false) => format!("{typed}\n\n{piped}"),
         };
-        Ok(Self { text, beside, note })
+        Ok(Some(Self { text, beside, note }))
     }
 }
 

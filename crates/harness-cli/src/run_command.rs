@@ -3,17 +3,19 @@
 use std::process::ExitCode;
 
 use futures::FutureExt;
-use harness_agent::SkillCommand;
 use harness_agent::prompt::parse_invocation;
+use harness_agent::{SessionRun, SkillCommand};
 use harness_core::{
-    Caller, CancellationToken, Error, Event, LimitReached, Limits, ModelError, RunInput,
-    RunOptions, RunOutcome, RunStatus, StopReason, SystemPrompt, Text, UserMessage, UserPart,
+    Caller, CancellationToken, Error, Event, LimitReached, Limits, ModelError, RunOutcome,
+    RunStatus, StopReason, SystemPrompt, Text, UserMessage, UserPart,
 };
 
 use harness_tools::ShellSession;
 
 use crate::arguments::{Output, RunArguments};
+use crate::conversation::Conversation;
 use crate::demo::DemoProject;
+use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
 use crate::json_output::JsonOutput;
 use crate::model_choice::{Choice, Target};
@@ -21,19 +23,35 @@ use crate::plan::{Plan, Task};
 use crate::progress::Progress;
 use crate::prompt_input::PromptInput;
 use crate::prompt_record::PromptRecord;
+use crate::run_session::RunSession;
 use crate::services::LocalServers;
 use crate::setup::Setup;
 use crate::signals::Signals;
 use crate::stderr;
 
 /// Runs a task, and tells how it ended by the exit status.
-pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
-    refuse_sessions(&arguments)?;
-    let setup = Setup::read(&arguments.model, &arguments.agent)?;
+pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, Failure> {
+    let session = RunSession::find(
+        &Environment::read(),
+        &arguments.session,
+        &mut arguments.agent,
+    )?;
+    let goes_on = session.goes_on();
+    let mut setup = Setup::read(&arguments.model, &arguments.agent)?;
+    let (opened, begins) = if goes_on {
+        (session.open(&setup.folder)?, None)
+    } else {
+        (None, Some(session))
+    };
+    if let Some(opened) = &opened {
+        setup
+            .settings
+            .take_session(opened.model.as_ref(), opened.thinking);
+    }
     // Before the task is read, which may take as long as somebody writes it.
     let choice = Choice::make(&setup.settings, &setup.environment, &LocalServers::usual()).await?;
-    let input = PromptInput::read(&arguments.prompt)?;
-    if let Some(note) = &input.note {
+    let input = PromptInput::read(&arguments.prompt, goes_on)?;
+    if let Some(note) = input.as_ref().and_then(|input| input.note.as_ref()) {
         stderr::note(note);
     }
     note_untrusted(&setup);
@@ -42,62 +60,52 @@ pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
     let shell = ShellSession::new();
     let caller = Caller::default();
     caller.attributes.insert(shell.clone());
-    let plan = (!matches!(choice.target, Target::Demo)).then(|| Plan::of(&setup, &caller));
-    let Some(message) = task(&input, &setup, plan.as_ref(), arguments.agent.plan)? else {
-        return Ok(Exit::Finished.into());
+    let is_demo = matches!(choice.target, Target::Demo);
+    if is_demo && goes_on {
+        return Err(Failure::configuration("no model is there to go on with")
+            .hint("name it with --model PROVIDER/MODEL"));
+    }
+    let plan = (!is_demo).then(|| Plan::of(&setup, &caller));
+    let focus = input.as_ref().and_then(|input| compaction(input, &setup));
+    let message = match &input {
+        Some(_) if focus.is_some() => None,
+        Some(input) => match task(input, &setup, plan.as_ref(), arguments.agent.plan)? {
+            Some(message) => Some(message),
+            None => return Ok(Exit::Finished.into()),
+        },
+        None => None,
     };
     let cancel = CancellationToken::new();
     let signals = Signals::listen(&cancel)?;
     let (agent, demo) = setup.agent(&choice, &arguments.agent, limits(&arguments, &setup))?;
     announce(&setup, &choice, demo.as_ref());
-    let options = RunOptions {
-        caller,
-        cancellation: Some(cancel),
-        journal: None,
+    let mut conversation = match (opened, begins) {
+        (Some(opened), _) => Conversation::goes_on(&agent, opened, caller)?,
+        (None, Some(session)) if !is_demo => {
+            Conversation::begins(&agent, &session, &setup.folder, caller)?
+        }
+        _ => Conversation::unkept(&agent, caller),
     };
-    let mut handle = agent.run(RunInput::prompt(message), options);
-    let mut system_prompt = None;
+    if let Some(entry) = &arguments.session.at {
+        let summary = !arguments.session.no_summary;
+        conversation.go_to(entry, summary, &cancel).await?;
+    }
+    if let Some(focus) = focus {
+        let json = arguments.output == Output::Json;
+        let compacted = conversation.compact(&focus, cancel, json).await;
+        return match signals.came() {
+            Some((_, exit)) => Ok(exit.into()),
+            None => compacted.map(|()| Exit::Finished.into()),
+        };
+    }
+    let mut handle = conversation.start(message, cancel)?;
     let mut progress = Progress::new(&setup.environment);
     let mut json = (arguments.output == Output::Json).then(JsonOutput::default);
-    let mut second = std::pin::pin!(signals.second());
-    loop {
-        // Events that are there already are written together; then the reader gets them.
-        let ready = match &json {
-            Some(json) if !json.is_full() => handle.next().now_or_never(),
-            _ => None,
-        };
-        let event = if let Some(event) = ready {
-            event
-        } else {
-            if let Some(json) = &mut json {
-                match json.flush(&signals).await {
-                    Some(Ok(())) => {}
-                    Some(Err(error)) => return unwritten(&error),
-                    None => break,
-                }
-            }
-            tokio::select! {
-                biased;
-                event = handle.next() => event,
-                () = &mut second => break,
-            }
-        };
-        let Some(event) = event else { break };
-        if let Event::SystemPrompt(report) = &event {
-            system_prompt = Some(report.prompt.clone());
-        }
-        progress.see(&event);
-        if let Some(json) = &mut json
-            && let Err(error) = json.push(&event)
-        {
-            return unwritten(&error);
-        }
-    }
-    if let Some(json) = &mut json
-        && let Some(Err(error)) = json.flush(&signals).await
-    {
-        return unwritten(&error);
-    }
+    let followed = follow(&mut handle, &mut progress, json.as_mut(), &signals).await;
+    let system_prompt = match followed {
+        Ok(system_prompt) => system_prompt,
+        Err(error) => return unwritten(&error),
+    };
     progress.clear();
     if demo.is_none() {
         keep(system_prompt.as_ref(), &setup);
@@ -127,20 +135,59 @@ pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Sessions are not kept yet.
-fn refuse_sessions(arguments: &RunArguments) -> Result<(), Failure> {
-    if arguments.go_on || arguments.session.is_some() {
-        let flag = if arguments.go_on {
-            "--continue"
-        } else {
-            "--session"
+/// What a summary is to look at most, if the task is to make the conversation shorter: `/compact [focus]`.
+fn compaction(input: &PromptInput, setup: &Setup) -> Option<String> {
+    let (name, focus) = parse_invocation(&input.text)?;
+    let is_own = setup.prompts.library.command(name).is_some();
+    (name == "compact" && !is_own).then(|| focus.trim().to_owned())
+}
+
+/// Shows a run as it goes, to its end or to a second signal, and gives the system prompt that it used. An
+/// error is one of writing events.
+async fn follow(
+    handle: &mut SessionRun<'_>,
+    progress: &mut Progress,
+    mut json: Option<&mut JsonOutput>,
+    signals: &Signals,
+) -> std::io::Result<Option<SystemPrompt>> {
+    let mut system_prompt = None;
+    let mut second = std::pin::pin!(signals.second());
+    loop {
+        // Events that are there already are written together; then the reader gets them.
+        let ready = match &json {
+            Some(json) if !json.is_full() => handle.next().now_or_never(),
+            _ => None,
         };
-        return Err(
-            Failure::usage(format!("{flag} does not work yet: sessions are not kept"))
-                .hint("say in the task what the model has to know"),
-        );
+        let event = if let Some(event) = ready {
+            event
+        } else {
+            if let Some(json) = &mut json {
+                match json.flush(signals).await {
+                    Some(written) => written?,
+                    None => break,
+                }
+            }
+            tokio::select! {
+                biased;
+                event = handle.next() => event,
+                () = &mut second => break,
+            }
+        };
+        let Some(event) = event else { break };
+        if let Event::SystemPrompt(report) = &event {
+            system_prompt = Some(report.prompt.clone());
+        }
+        progress.see(&event);
+        if let Some(json) = &mut json {
+            json.push(&event)?;
+        }
     }
-    Ok(())
+    if let Some(json) = json
+        && let Some(written) = json.flush(signals).await
+    {
+        written?;
+    }
+    Ok(system_prompt)
 }
 
 /// What the model is to be told; `None` if the task was a command that needs no model.

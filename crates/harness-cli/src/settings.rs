@@ -5,13 +5,14 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use harness_core::{Prices, ThinkingLevel};
+use harness_core::{ModelId, Prices, ThinkingLevel};
 use harness_providers::Api;
 
 use crate::arguments::{AgentArguments, ModelArguments, duration, turns};
 use crate::config_file::{ConfigFile, ProviderConfig};
 use crate::environment::{self, Environment};
 use crate::failure::Failure;
+use crate::services;
 use crate::skill_settings::SkillSettings;
 
 /// Where a value came from; a later one wins over an earlier one.
@@ -21,6 +22,7 @@ pub(crate) enum Origin {
     Project(PathBuf),
     Environment(&'static str),
     Flag(&'static str),
+    Session,
 }
 
 impl fmt::Display for Origin {
@@ -29,6 +31,7 @@ impl fmt::Display for Origin {
             Self::User(path) | Self::Project(path) => write!(f, "{}", path.display()),
             Self::Environment(name) => write!(f, "the variable {name}"),
             Self::Flag(name) => write!(f, "{name}"),
+            Self::Session => f.write_str("the session"),
         }
     }
 }
@@ -230,6 +233,32 @@ impl Settings {
         let ca_file = environment.text(environment::CA_FILE).map(PathBuf::from);
         put(&mut self.ca_file, ca_file, &origin(environment::CA_FILE));
         Ok(())
+    }
+
+    /// What a session was used with counts for going on with it, unless a flag says otherwise.
+    pub(crate) fn take_session(
+        &mut self,
+        model: Option<&ModelId>,
+        thinking: Option<ThinkingLevel>,
+    ) {
+        fn is_flag<T>(setting: Option<&Setting<T>>) -> bool {
+            setting.is_some_and(|setting| matches!(setting.origin, Origin::Flag(_)))
+        }
+        // A model at an address that only a flag named is not known any more.
+        let model = model.filter(|model| {
+            services::service(&model.provider).is_some()
+                || self.providers.contains_key(&model.provider)
+        });
+        if !is_flag(self.model.as_ref()) && self.base_url.is_none() {
+            put(
+                &mut self.model,
+                model.map(ToString::to_string),
+                &Origin::Session,
+            );
+        }
+        if !is_flag(self.thinking.as_ref()) {
+            put(&mut self.thinking, thinking, &Origin::Session);
+        }
     }
 
     fn take_flags(

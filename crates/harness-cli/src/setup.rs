@@ -166,7 +166,7 @@ pub(crate) fn folder_key(folder: &Path) -> String {
 }
 
 /// The folder to work in, absolute.
-fn working_folder(given: Option<&Path>) -> Result<PathBuf, Failure> {
+pub(crate) fn working_folder(given: Option<&Path>) -> Result<PathBuf, Failure> {
     let current = std::env::current_dir().map_err(|error| {
         Failure::usage(format!("the current folder cannot be used: {error}"))
             .hint("it may have been deleted: change to another one")

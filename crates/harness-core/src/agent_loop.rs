@@ -13,13 +13,13 @@ use crate::compacting::Compacted;
 use crate::config::{LoopConfig, ToolSet, caught, hook_failed};
 use crate::context::{Caller, EventSink, RunContext};
 use crate::engine::Engine;
-use crate::error::{Error, MiddlewareError, ModelError};
+use crate::error::{Error, ModelError};
 use crate::event::{Event, MessageSource, RunEnd};
 use crate::handle::RunHandle;
 use crate::journal::{Journal, NoJournal, Record};
 use crate::message::{AssistantMessage, Message, MessageRef, StopReason, ToolCall, UserMessage};
 use crate::middleware::{RunInput, TurnDecision, TurnReport};
-use crate::model::{ModelRequest, ToolChoice};
+use crate::model::ModelRequest;
 use crate::next::{AgentEnd, NextAgent, NextReasoning};
 use crate::outcome::{LimitReached, RunOutcome, RunStatus, ToolOutcome};
 use crate::protocol;
@@ -113,13 +113,9 @@ async fn drive(
     });
     let mut outcome = match broken {
         Some(error) => {
-            let status = RunStatus::Failed(error.into());
-            let outcome = RunOutcome::before_any_turn(&cx, input, status);
-            for message in outcome.new_messages() {
-                let (message, source) = (message.clone(), MessageSource::Prompt);
-                cx.emit(Event::UserMessage { message, source });
-            }
-            outcome
+            let mut state = State::new(&config, protocol::repair(input.history));
+            Engine::say_unrecorded(&cx, &mut state, input.messages);
+            state.end(&cx, RunStatus::Failed(error.into()))
         }
         None => {
             NextAgent::new(&config.inner.chains.agent, &engine)
@@ -128,6 +124,11 @@ async fn drive(
         }
     };
     outcome.undelivered.extend(queues.close());
+    if !matches!(outcome.status, RunStatus::Failed(Error::Journal(_)))
+        && let Err(error) = engine.end(&outcome).await
+    {
+        outcome.status = RunStatus::Failed(error.into());
+    }
     cx.emit(Event::RunEnd(Box::new(RunEnd::new(&outcome, session))));
     outcome
 }
@@ -192,6 +193,11 @@ impl AgentEnd for Engine<'_> {
                 (protocol::repair(input.history), None)
             };
             let mut state = State::new(self.config, history);
+            let messages = state.messages.len() + usize::from(open.is_some());
+            if let Err(error) = self.begin(&format!("{prefix}begin"), messages).await {
+                Self::say_unrecorded(cx, &mut state, input.messages);
+                return state.end(cx, RunStatus::Failed(error.into()));
+            }
             let turns = self.turns(cx, &mut state, open, input.messages, &prefix);
             let status = match turns.await {
                 Ok(status) => status,
@@ -418,7 +424,7 @@ impl Engine<'_> {
         } else {
             let batch = Batch::new(self, name, state.tools.clone(), &reply.stop, calls);
             let outcomes = batch.run(cx).await;
-            let results = Arc::new(state.results_of(&batch, outcomes, limits.result_bytes));
+            let results = Arc::new(batch.results(outcomes));
             let error = self.take_results(state, name, &batch, &results).await?;
             if let Some(error) = error {
                 end = Some(RunStatus::Failed(error));
@@ -473,42 +479,6 @@ impl Engine<'_> {
             .run(cx, request)
             .await;
         turn.result(reply)
-    }
-
-    /// The request of the coming turn.
-    async fn request(&self, cx: &RunContext, state: &mut State) -> Result<ModelRequest, Error> {
-        let inner = &self.config.inner;
-        let prompt = self.config.compose_system_prompt(cx).await?;
-        let mut messages = Arc::clone(&state.messages);
-        for middleware in &*inner.chains.context {
-            let before = messages.as_ref().clone();
-            let after = caught(async { middleware.on_context(cx, before).await }).await;
-            match after.and_then(|after| sendable(&messages, after)) {
-                Ok(Some(after)) => messages = Arc::new(after),
-                Ok(None) => {}
-                Err(error) => hook_failed(cx, &**middleware, "on_context", error.0)?,
-            }
-        }
-        let shown_bytes = if Arc::ptr_eq(&messages, &state.messages) {
-            state.bytes
-        } else {
-            messages.iter().map(|shown| shown.approximate_bytes()).sum()
-        };
-        let budget = self.config.system_prompt_budget(&*state.model);
-        let system = state.system(cx, prompt, budget);
-        let mut request = ModelRequest::new(Arc::clone(&state.model), Vec::new());
-        request.messages = messages;
-        request.tools = Arc::clone(&state.tools.specs);
-        request.tool_choice = ToolChoice::Auto;
-        request.thinking = state.thinking;
-        request.temperature = inner.temperature;
-        request.cache_key = Some(cx.session().map_or_else(|| cx.run_id().into(), Into::into));
-        let fixed_bytes =
-            system.as_ref().map_or(0, |s| s.len()) + request.tools.approximate_bytes();
-        request.max_output_tokens =
-            state.output_budget(fixed_bytes, shown_bytes, inner.max_output_tokens)?;
-        request.system = system;
-        Ok(request)
     }
 
     async fn after_turn(
@@ -591,25 +561,4 @@ fn is_cancelled(error: &Error) -> bool {
             ..
         }
     )
-}
-
-/// What a hook made of the messages, if it changed them and the result may be sent.
-fn sendable(
-    before: &[MessageRef],
-    after: Vec<MessageRef>,
-) -> Result<Option<Vec<MessageRef>>, MiddlewareError> {
-    let unchanged = before.len() == after.len()
-        && before
-            .iter()
-            .zip(&after)
-            .all(|(before, after)| before.same(after));
-    if unchanged {
-        return Ok(None);
-    }
-    match protocol::check_messages(&after) {
-        Ok(()) => Ok(Some(after)),
-        Err(rule) => Err(MiddlewareError(format!(
-            "the conversation it gave cannot be sent: {rule}"
-        ))),
-    }
 }

@@ -15,7 +15,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::event::Event;
 use crate::journal::{Record, StepKind};
-use crate::message::{StopReason, ToolCall};
+use crate::message::{StopReason, ToolCall, ToolResult, ToolResults};
 use crate::middleware::ActiveCall;
 use crate::next::{ActingEnd, NextActing, NextTool, ToolEnd};
 use crate::outcome::{OutputPart, ToolOutcome};
@@ -30,6 +30,8 @@ pub(crate) struct Batch<'a> {
     active: Vec<ActiveCall>,
     /// Why calls may not run, whatever a middleware makes of them.
     refused: Vec<Option<String>>,
+    /// Whether another run made the reply: the calls may have begun, whatever is wrong with them now.
+    resumed: bool,
     /// How far each call came.
     progress: Mutex<Vec<Progress>>,
     /// How often each call reached its tool: a middleware may run it again.
@@ -81,6 +83,7 @@ impl<'a> Batch<'a> {
             name,
             tools,
             refused,
+            resumed: false,
             progress: Mutex::new(vec![Progress::Waiting; calls.len()]),
             runs: calls.iter().map(|_| AtomicU32::new(0)).collect(),
             calls,
@@ -89,8 +92,31 @@ impl<'a> Batch<'a> {
         }
     }
 
+    /// The same, as the calls of a reply that another run was cut off at.
+    pub(crate) fn resumed(mut self) -> Self {
+        self.resumed = true;
+        self
+    }
+
     pub(crate) fn calls(&self) -> &[ToolCall] {
         &self.calls
+    }
+
+    /// The results, of the outcomes that [`run`](Self::run) gave.
+    pub(crate) fn results(&self, outcomes: Vec<ToolOutcome>) -> ToolResults {
+        let most = self.engine.config.inner.limits.result_bytes;
+        let results = self
+            .calls
+            .iter()
+            .zip(outcomes)
+            .map(|(call, outcome)| ToolResult {
+                call_id: call.id.clone(),
+                name: call.name.clone(),
+                outcome: Arc::new(bounded(outcome, most)),
+            });
+        ToolResults {
+            results: results.collect(),
+        }
     }
 
     /// What ends the run, if anything did.
@@ -196,7 +222,9 @@ impl<'a> Batch<'a> {
         if !cx.cancellation().is_cancelled() {
             return None;
         }
-        if let Some(problem) = &call.problem {
+        if let Some(problem) = &call.problem
+            && !self.resumed
+        {
             return Some(ToolOutcome::failed(problem.clone()));
         }
         let record = Record::Tool {
@@ -223,29 +251,27 @@ impl<'a> Batch<'a> {
         format!("{}/call{index}/tool{run}", self.name)
     }
 
+    /// The name of the step of a call that reaches its tool, maybe once more.
+    fn next_step_name(&self, index: usize) -> String {
+        let run = self
+            .runs
+            .get(index)
+            .map_or(0, |runs| runs.fetch_add(1, Ordering::Relaxed));
+        self.step_name(index, run)
+    }
+
     /// The innermost layer of a call: the tool itself, on record.
     async fn execute(&self, cx: &RunContext, call: ActiveCall) -> ToolOutcome {
-        if let Some(Some(refused)) = self.refused.get(call.index) {
-            return ToolOutcome::failed(refused.clone());
-        }
-        if let Some(problem) = call.problem {
-            return ToolOutcome::failed(problem);
-        }
-        let Some(tool) = self.tools.get(&call.name) else {
-            return ToolOutcome::failed(self.tools.unknown(&call.name));
+        let tool = match self.tool_for(&call) {
+            Ok(tool) => tool,
+            Err(problem) if self.resumed => return self.refuse_on_record(&call, problem).await,
+            Err(problem) => return ToolOutcome::failed(problem),
         };
-        if let Err(problem) = tool.validate(&call.arguments) {
-            return ToolOutcome::failed(problem);
-        }
         // The journal may have failed while a middleware held the call.
         if self.failed() {
             return ToolOutcome::Cancelled;
         }
-        let run = self
-            .runs
-            .get(call.index)
-            .map_or(0, |runs| runs.fetch_add(1, Ordering::Relaxed));
-        let name = self.step_name(call.index, run);
+        let name = self.next_step_name(call.index);
         let effect = async {
             let clock = cx.clock();
             let start = clock.now();
@@ -273,6 +299,50 @@ impl<'a> Batch<'a> {
                 });
                 outcome
             }
+            Ok(_) => {
+                self.fail(Engine::foreign(&name).into());
+                ToolOutcome::Interrupted
+            }
+            Err(error) => {
+                self.fail(error.into());
+                ToolOutcome::Interrupted
+            }
+        }
+    }
+
+    /// The tool of a call, or why the call may not run.
+    fn tool_for(&self, call: &ActiveCall) -> Result<&ToolRef, String> {
+        if let Some(Some(refused)) = self.refused.get(call.index) {
+            return Err(refused.clone());
+        }
+        if let Some(problem) = &call.problem {
+            return Err(problem.clone());
+        }
+        let tool = self.tools.get(&call.name);
+        let tool = tool.ok_or_else(|| self.tools.unknown(&call.name))?;
+        tool.validate(&call.arguments)?;
+        Ok(tool)
+    }
+
+    /// The outcome of a call that may not run as things are now: what is on record of it, if there is
+    /// something. The tool may be gone since it ran.
+    async fn refuse_on_record(&self, call: &ActiveCall, problem: String) -> ToolOutcome {
+        if self.failed() {
+            return ToolOutcome::Cancelled;
+        }
+        let name = self.next_step_name(call.index);
+        let record = Record::Tool {
+            outcome: ToolOutcome::failed(problem),
+            elapsed: Duration::ZERO,
+        };
+        let kind = StepKind::Tool {
+            call,
+            replay: Replay::Never,
+        };
+        let effect = std::future::ready(record).boxed();
+        match self.engine.step(&name, kind, effect).await {
+            Ok(Record::Tool { outcome, .. }) => outcome,
+            Ok(Record::Fatal(message)) => ToolOutcome::failed(message),
             Ok(_) => {
                 self.fail(Engine::foreign(&name).into());
                 ToolOutcome::Interrupted

@@ -56,9 +56,8 @@ impl Engine<'_> {
         if let Some(error) = failed {
             return Err(error);
         }
-        let compaction = match step? {
-            Record::Compacted(compaction) => compaction,
-            _ => return Err(Self::foreign(name).into()),
+        let Record::Compacted(compaction) = step? else {
+            return Err(Self::foreign(name).into());
         };
         // Only now: a history that is still shared would have to be copied to add to it.
         drop(history);

@@ -13,6 +13,7 @@ use crate::error::{Error, JournalError};
 use crate::event::{Event, MessageSource};
 use crate::journal::{Effect, Journal, Record, Step, StepKind};
 use crate::message::{Message, MessageRef, ToolResults, UserMessage};
+use crate::outcome::RunOutcome;
 use crate::queue::Queues;
 use crate::state::State;
 
@@ -113,6 +114,36 @@ impl Engine<'_> {
             Record::Time(time) => Ok(Some(time)),
             Record::Cancelled => Ok(None),
             _ => Err(Self::foreign(name)),
+        }
+    }
+
+    /// Puts on record that the run begins.
+    pub(crate) async fn begin(&self, name: &str, messages: usize) -> Result<(), JournalError> {
+        let model = &self.config.inner.model.info().id;
+        let effect = std::future::ready(Record::Noted).boxed();
+        let kind = StepKind::Begin { messages, model };
+        match self.step(name, kind, effect).await? {
+            Record::Noted => Ok(()),
+            _ => Err(Self::foreign(name)),
+        }
+    }
+
+    /// Puts on record how the run ended.
+    pub(crate) async fn end(&self, outcome: &RunOutcome) -> Result<(), JournalError> {
+        let effect = std::future::ready(Record::Noted).boxed();
+        match self.step("end", StepKind::End(outcome), effect).await? {
+            Record::Noted => Ok(()),
+            _ => Err(Self::foreign("end")),
+        }
+    }
+
+    /// Adds what the user said when nothing can be put on record any more: it is not lost with the run.
+    pub(crate) fn say_unrecorded(cx: &RunContext, state: &mut State, messages: Vec<UserMessage>) {
+        for message in messages.into_iter().filter_map(without_blanks) {
+            let message = MessageRef::new(Message::User(message));
+            state.push(message.clone());
+            let source = MessageSource::Prompt;
+            cx.emit(Event::UserMessage { message, source });
         }
     }
 

@@ -18,8 +18,8 @@ use crate::compaction::{Compaction, ContextUse};
 use crate::error::{JournalError, ModelError};
 use crate::message::{AssistantMessage, MessageRef, UserMessage};
 use crate::middleware::ActiveCall;
-use crate::model::ModelRequest;
-use crate::outcome::ToolOutcome;
+use crate::model::{ModelId, ModelRequest};
+use crate::outcome::{RunOutcome, ToolOutcome};
 use crate::tool::Replay;
 
 /// What a step does when it is not answered from the record. Runs at most once.
@@ -63,6 +63,16 @@ pub enum StepKind<'a> {
     Value,
     /// Waits. The effect ends early, with [`Record::Cancelled`], when the run is cancelled.
     Sleep(Duration),
+    /// A run begins, from a conversation that has so many messages and may end with open calls. A
+    /// middleware may let it begin again; then what it said before does not count.
+    Begin {
+        /// How many messages.
+        messages: usize,
+        /// The model that it begins with.
+        model: &'a ModelId,
+    },
+    /// The run has ended like this. Not passed if the journal has failed before.
+    End(&'a RunOutcome),
     /// A message enters the conversation: once this is on record, it is part of it. Messages pass in the
     /// order in which they stand there, so that a journal that keeps them keeps the conversation.
     Message(&'a MessageRef),
@@ -96,6 +106,8 @@ impl StepKind<'_> {
             }
             | Self::Value
             | Self::Sleep(_)
+            | Self::Begin { .. }
+            | Self::End(_)
             | Self::Message(_)
             | Self::Compaction(_)
             | Self::Model(_) => None,
@@ -120,7 +132,7 @@ pub enum Record {
     Cancelled,
     /// Messages that were taken from a queue.
     Messages(Vec<UserMessage>),
-    /// The message is part of the conversation.
+    /// It is on record that the run began or ended, or that the message is part of the conversation.
     Noted,
     /// What stands for the beginning of the conversation from here on; `None`: nothing changes.
     Compacted(Option<Compaction>),

@@ -74,6 +74,7 @@ mod token_count;
 mod tool;
 mod tool_effect;
 mod turn;
+mod turn_request;
 mod usage;
 
 pub use agent_loop::{RunOptions, call_tool, run, run_with};

@@ -90,7 +90,7 @@ pub enum UserPart {
 
 impl UserPart {
     /// Whether it holds nothing that a service accepts.
-    pub(crate) fn is_blank(&self) -> bool {
+    pub fn is_blank(&self) -> bool {
         match self {
             Self::Text(text) => text.text.trim().is_empty(),
             Self::Image(_) => false,

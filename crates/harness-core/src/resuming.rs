@@ -52,10 +52,9 @@ impl Engine<'_> {
         let stop = reply.stop.clone();
         // On record already: it is what the run goes on from.
         state.push(MessageRef::new(Message::Assistant(reply)));
-        let batch = Batch::new(self, &name, state.tools.clone(), &stop, calls);
+        let batch = Batch::new(self, &name, state.tools.clone(), &stop, calls).resumed();
         let outcomes = batch.run(cx).await;
-        let limits = &self.config.inner.limits;
-        let results = Arc::new(state.results_of(&batch, outcomes, limits.result_bytes));
+        let results = Arc::new(batch.results(outcomes));
         let error = self.take_results(state, &name, &batch, &results).await?;
         Ok(error.map(RunStatus::Failed))
     }

@@ -5,18 +5,15 @@ use std::sync::Arc;
 
 use harness_prompt::{Fitted, SystemPrompt};
 
-use crate::batch::{Batch, bounded};
 use crate::compaction::{Compaction, ContextUse};
 use crate::config::{LoopConfig, ToolSet};
 use crate::context::RunContext;
 use crate::error::Error;
 use crate::event::{Event, PromptReport};
 use crate::limits::Limits;
-use crate::message::{
-    AssistantMessage, AssistantPart, Message, MessageRef, ToolResult, ToolResults,
-};
+use crate::message::{AssistantMessage, AssistantPart, Message, MessageRef};
 use crate::model::{Model, ThinkingLevel};
-use crate::outcome::{RunOutcome, RunStatus, ToolOutcome};
+use crate::outcome::{RunOutcome, RunStatus};
 use crate::repetition::Repetition;
 use crate::reply::{make_unique, tidy};
 use crate::token_count::{LEAST_TOKENS_PER_BYTE, TokenCounter, UNKNOWN_TOKENS_PER_BYTE};
@@ -215,28 +212,24 @@ impl State {
         counter: Option<Arc<dyn TokenCounter>>,
         overflow: bool,
     ) -> ContextUse {
-        let rest = || self.tokens(self.asked_bytes);
+        let count = |new: &[MessageRef]| -> Option<u64> {
+            let counter = counter.as_ref()?;
+            Some(new.iter().map(|it| it.count_tokens(&**counter)).sum())
+        };
         let tokens = match self.counted {
             // What is new is counted, or estimated on the high side.
-            Some(counted) if self.asked_bytes >= counted.bytes => {
-                let new = self.messages.get(counted.messages..).unwrap_or_default();
-                let new = match &counter {
-                    Some(counter) => new.iter().map(|it| it.count_tokens(&**counter)).sum(),
-                    None => {
-                        let bytes = self.asked_bytes - counted.bytes;
-                        (bytes as f64 * self.tokens_per_byte.max(LEAST_TOKENS_PER_BYTE)) as u64
-                    }
-                };
-                counted.tokens.saturating_add(new)
+            Some(last) if self.asked_bytes >= last.bytes => {
+                let new = count(self.messages.get(last.messages..).unwrap_or_default());
+                let new = new.unwrap_or_else(|| {
+                    let bytes = self.asked_bytes - last.bytes;
+                    (bytes as f64 * self.tokens_per_byte.max(LEAST_TOKENS_PER_BYTE)) as u64
+                });
+                last.tokens.saturating_add(new)
             }
-            Some(_) => rest(),
-            None => match &counter {
-                Some(counter) => {
-                    let shown = self.messages.iter();
-                    let shown: u64 = shown.map(|it| it.count_tokens(&**counter)).sum();
-                    shown.saturating_add(self.tokens(self.fixed_bytes))
-                }
-                None => rest(),
+            Some(_) => self.tokens(self.asked_bytes),
+            None => match count(&self.messages) {
+                Some(shown) => shown.saturating_add(self.tokens(self.fixed_bytes)),
+                None => self.tokens(self.asked_bytes),
             },
         };
         ContextUse {
@@ -323,25 +316,6 @@ impl State {
                 make_unique(&mut call.id, &mut self.call_ids);
             }
         }
-    }
-
-    pub(crate) fn results_of(
-        &self,
-        batch: &Batch<'_>,
-        outcomes: Vec<ToolOutcome>,
-        max_bytes: usize,
-    ) -> ToolResults {
-        let results = batch
-            .calls()
-            .iter()
-            .zip(outcomes)
-            .map(|(call, outcome)| ToolResult {
-                call_id: call.id.clone(),
-                name: call.name.clone(),
-                outcome: Arc::new(bounded(outcome, max_bytes)),
-            })
-            .collect();
-        ToolResults { results }
     }
 
     pub(crate) fn end(self, cx: &RunContext, status: RunStatus) -> RunOutcome {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use harness_core::{
-    MessageRef, ModelId, Replay, StopReason, ThinkingLevel, ToolOutcome, ToolResult, Usage,
-    UserMessage,
+    Message, MessageRef, ModelId, Replay, StopReason, ThinkingLevel, ToolOutcome, ToolResult,
+    Usage, UserMessage,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -148,6 +148,9 @@ pub struct CompactionBody {
     /// The messages that wait.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub queued: Vec<EntryId>,
+    /// The intent of the run that is going on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<EntryId>,
     /// Facts for programs.
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     pub details: serde_json::Value,
@@ -383,14 +386,39 @@ pub(crate) struct Envelope<'a> {
 }
 
 #[derive(Serialize)]
-struct Line<'a, B> {
+struct Head<'a> {
     #[serde(rename = "type")]
     kind: &'a str,
     id: EntryId,
     parent: Option<EntryId>,
     time: Timestamp,
-    #[serde(flatten)]
-    body: &'a B,
+}
+
+/// A message that is read when it is known whose it is.
+#[derive(Deserialize)]
+struct RawMessage<'a> {
+    #[serde(borrow)]
+    message: &'a RawValue,
+    #[serde(default)]
+    queued: Option<EntryId>,
+}
+
+/// The message of a line. Where its role comes first, as it is written, nothing has to be set aside until
+/// the role is known, which takes twice as long.
+fn parse_message(line: &[u8]) -> Result<MessageBody, serde_json::Error> {
+    let RawMessage { message, queued } = serde_json::from_slice(line)?;
+    let json = message.get();
+    let message = if json.starts_with(r#"{"role":"user","#) {
+        Message::User(serde_json::from_str(json)?)
+    } else if json.starts_with(r#"{"role":"assistant","#) {
+        Message::Assistant(serde_json::from_str(json)?)
+    } else {
+        serde_json::from_str(json)?
+    };
+    Ok(MessageBody {
+        message: message.into(),
+        queued,
+    })
 }
 
 impl Entry {
@@ -429,26 +457,40 @@ impl Entry {
             Body::Intent(body) => self.write_line(line, body),
             Body::Settlement(body) => self.write_line(line, body),
             Body::Unknown(body) => {
-                line.extend_from_slice(body.line.get().as_bytes());
+                // Between tokens, JSON may have line ends; within a string it has none.
+                let bytes = body.line.get().bytes();
+                line.extend(bytes.map(|byte| match byte {
+                    b'\n' | b'\r' => b' ',
+                    byte => byte,
+                }));
                 line.push(b'\n');
                 Ok(())
             }
         }
     }
 
+    /// What all have comes first, so that the beginning of a line tells what it is.
     fn write_line(
         &self,
         line: &mut Vec<u8>,
         body: &impl Serialize,
     ) -> Result<(), serde_json::Error> {
-        let whole = Line {
+        let head = Head {
             kind: self.body.kind(),
             id: self.id,
             parent: self.parent,
             time: self.time,
-            body,
         };
-        serde_json::to_writer(&mut *line, &whole)?;
+        serde_json::to_writer(&mut *line, &head)?;
+        // Both are objects: without the end of one and the beginning of the other, they are one.
+        line.pop();
+        let joint = line.len();
+        serde_json::to_writer(&mut *line, body)?;
+        if line.ends_with(b"{}") && line.len() == joint + 2 {
+            line.remove(joint);
+        } else {
+            line[joint] = b',';
+        }
         line.push(b'\n');
         Ok(())
     }
@@ -457,7 +499,7 @@ impl Entry {
 impl Body {
     fn parse(kind: &str, line: &[u8]) -> Result<Self, serde_json::Error> {
         Ok(match kind {
-            "message" => Self::Message(serde_json::from_slice(line)?),
+            "message" => Self::Message(parse_message(line)?),
             "results" => Self::Results(serde_json::from_slice(line)?),
             "custom_message" => Self::CustomMessage(serde_json::from_slice(line)?),
             "compaction" => Self::Compaction(serde_json::from_slice(line)?),

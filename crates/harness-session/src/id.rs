@@ -45,6 +45,11 @@ impl SessionId {
     pub fn time(self) -> Timestamp {
         time_of(self.0)
     }
+
+    /// Its sixteen bytes.
+    pub(crate) fn as_bytes(&self) -> &[u8; 16] {
+        self.0.as_bytes()
+    }
 }
 
 impl Default for SessionId {

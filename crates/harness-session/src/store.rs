@@ -1,6 +1,6 @@
 //! Where sessions are kept.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::entry::Entry;
 use crate::error::Error;
@@ -32,6 +32,13 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// Deletes a session for good. [`Error::Locked`] if it is being written to.
     fn delete(&self, id: SessionId) -> Result<(), Error>;
+
+    /// The session of a working folder that was written to last.
+    fn latest(&self, cwd: &Path) -> Result<Option<SessionId>, Error> {
+        let all = self.list(&Filter::of_folder(cwd))?;
+        let mut sound = all.iter().filter(|listed| listed.problem.is_none());
+        Ok(sound.next().map(|listed| listed.header.id))
+    }
 
     /// The session whose id begins like this.
     fn find(&self, prefix: &str) -> Result<SessionId, Error> {

@@ -21,6 +21,10 @@ const EXAMPLE_PEOPLE: &[&str] = &["ada", "someone", "user", "you"];
 /// Files under `tests/` that may sleep, each with its reason.
 const SLEEPERS: Exceptions<'_> = &[
     (
+        "crates/harness-agent/tests/it/kill.rs",
+        "kills a process at a random moment: whatever it is doing then, the same has to hold",
+    ),
+    (
         "crates/harness-cli/tests/it/program.rs",
         "looks again and again, under a deadline, for what another process does",
     ),

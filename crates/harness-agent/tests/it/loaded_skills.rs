@@ -65,7 +65,9 @@ async fn a_lost_skill_is_loaded_again() {
     let mut session = agent.session();
     session.prompt("Go.").outcome().await.unwrap();
     // The same attributes, another conversation: as after a compaction.
-    let mut session = session.with_history(vec![MessageRef::new(Message::user("Summary."))]);
+    let mut session = session
+        .with_history(&[MessageRef::new(Message::user("Summary."))])
+        .unwrap();
     session.prompt("Go on.").outcome().await.unwrap();
     assert!(shown(&outcomes(session.history())[0]).contains("CANARY of review."));
 }

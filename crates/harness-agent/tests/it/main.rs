@@ -15,6 +15,7 @@ mod examples;
 mod extension;
 mod full_agent;
 mod instruction_files;
+mod kill;
 mod loaded_skills;
 mod plan_calls;
 mod plan_files;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use harness_agent::core::test_support::{ManualClock, Reply, ScriptedModel};
 use harness_agent::core::{
-    CancellationToken, Limits, ModelError, RetryPolicy, RunStatus, from_fn, protocol,
+    CancellationToken, Event, Limits, Message, ModelError, RetryPolicy, RunStatus, from_fn,
+    protocol,
 };
 use harness_agent::{AgentHarness, DefaultOptions, Workspace, default_harness};
 use harness_tools::ShellOptions;
@@ -91,16 +92,23 @@ async fn loop_29_an_undelivered_message_is_delivered_by_the_next_run() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_dropped_leaves_the_conversation_as_it_was() {
-    let model = Arc::new(ScriptedModel::new([
-        Reply::text("Hello."),
-        Reply::text("Again."),
-    ]));
+async fn a_run_that_is_dropped_leaves_what_it_has_recorded() {
+    let model = Arc::new(ScriptedModel::new([Reply::text("Here I am.")]));
     let mut session = agent(&model).build().unwrap().session();
     let mut run = session.prompt("Hello.");
-    run.next().await;
+    while let Some(event) = run.next().await {
+        if matches!(event, Event::UserMessage { .. }) {
+            break;
+        }
+    }
     drop(run);
-    assert!(session.history().is_empty());
+    assert_eq!(session.history().len(), 1);
+    assert!(session.was_cut_off());
+    let outcome = session.go_on().outcome().await.unwrap();
+    assert_eq!(outcome.answer(), "Here I am.");
+    assert!(!session.was_cut_off());
+    let told: Vec<_> = model.requests()[0].messages.to_vec();
+    assert_eq!(told, [Message::user("Hello.").into()]);
 }
 
 /// EDIT-24: what a person changes while an edit waits for approval is not lost.

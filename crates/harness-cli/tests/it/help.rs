@@ -30,6 +30,17 @@ fn the_help_of_each_command() {
         &["skills", "validate"],
         &["skills", "new"],
         &["skills", "update"],
+        &["sessions"],
+        &["sessions", "list"],
+        &["sessions", "show"],
+        &["sessions", "tree"],
+        &["sessions", "fork"],
+        &["sessions", "label"],
+        &["sessions", "name"],
+        &["sessions", "export"],
+        &["sessions", "repair"],
+        &["sessions", "delete"],
+        &["sessions", "search"],
         &["doctor"],
     ] {
         let ended = bed.harness(&[command, &["--help"]].concat()).end().exits(0);
@@ -45,7 +56,7 @@ fn the_help_of_each_command() {
 #[test]
 fn no_command_is_wrong_usage() {
     let bed = Bed::new();
-    for command in [&[][..], &["prompt"], &["tools"], &["skills"]] {
+    for command in [&[][..], &["prompt"], &["tools"], &["skills"], &["sessions"]] {
         let ended = bed.harness(command).end().exits(2);
         assert_eq!(ended.stdout, "", "{ended:#?}");
         assert!(ended.stderr.contains("Usage: harness"), "{ended:#?}");

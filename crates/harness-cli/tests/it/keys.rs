@@ -166,11 +166,9 @@ fn a_key_that_comes_back_is_not_shown() {
             assert_eq!(others, before);
             for record in records.iter().map(|path| bed.root().join(path)) {
                 if record.is_file() {
-                    let text = std::fs::read_to_string(record).unwrap();
-                    assert!(
-                        !text.contains(CANARY) && text.contains("sections"),
-                        "{text}"
-                    );
+                    let bytes = std::fs::read(record).unwrap();
+                    let text = String::from_utf8_lossy(&bytes);
+                    assert!(!text.contains(CANARY), "{text}");
                 }
             }
         }

@@ -165,6 +165,27 @@ impl Start {
         self
     }
 
+    /// Lets it write no file larger than so many KiB: a write beyond that fails, as on a full disk.
+    pub(crate) fn no_file_above(mut self, kibibytes: u32) -> Self {
+        let script = format!("trap '' XFSZ; ulimit -f {kibibytes}; exec \"$0\" \"$@\"");
+        let mut limited = Command::new("bash");
+        limited
+            .args(["-c", &script])
+            .arg(self.command.get_program())
+            .args(self.command.get_args())
+            .env_clear()
+            .envs(
+                self.command
+                    .get_envs()
+                    .filter_map(|(name, value)| Some((name, value?))),
+            );
+        if let Some(folder) = self.command.get_current_dir() {
+            limited.current_dir(folder);
+        }
+        self.command = limited;
+        self
+    }
+
     pub(crate) fn current_dir(mut self, folder: impl AsRef<Path>) -> Self {
         self.command.current_dir(folder);
         self

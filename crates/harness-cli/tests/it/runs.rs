@@ -100,7 +100,7 @@ fn json_output_is_one_event_a_line_from_run_start_to_run_end() {
         assert_eq!(end["turns"], 4);
         assert_eq!(end["error"], Value::Null);
         assert_eq!(end["cost"], Value::Null);
-        assert_eq!(end["session"], Value::Null);
+        assert_eq!(end["session"].as_str().map(str::len), Some(36), "{end}");
         assert_eq!(end["usage"]["input_tokens"], 4 * INPUT_TOKENS);
         assert_eq!(end["usage"]["output_tokens"], 4 * OUTPUT_TOKENS);
         check_conversation(&bed, &server, wire);

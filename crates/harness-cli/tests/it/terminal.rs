@@ -1,16 +1,22 @@
 //! Standard output on a terminal, in a file, in a pipe, and on a full disk.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 use std::thread::{self, JoinHandle};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::program::{Bed, Ended, Start};
+use crate::sessions;
 
 /// A terminal: its end for a program, and the thread that takes in what the program writes.
 fn terminal() -> (File, JoinHandle<String>) {
+    terminal_with("")
+}
+
+/// The same, at which somebody has typed something.
+fn terminal_with(typed: &str) -> (File, JoinHandle<String>) {
     let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&controller).unwrap();
     unlockpt(&controller).unwrap();
@@ -20,10 +26,12 @@ fn terminal() -> (File, JoinHandle<String>) {
         .write(true)
         .open(name.to_str().unwrap())
         .unwrap();
+    let mut controller = File::from(controller);
+    controller.write_all(typed.as_bytes()).unwrap();
     let reader = thread::spawn(move || {
         let mut bytes = Vec::new();
         // Ends with an error when the last end for programs is closed.
-        let _ = File::from(controller).read_to_end(&mut bytes);
+        let _ = controller.read_to_end(&mut bytes);
         String::from_utf8(bytes).unwrap()
     });
     (program, reader)
@@ -181,5 +189,31 @@ fn a_standard_error_that_cannot_be_written_ends_nothing() {
             let ended = running.end().exits(code);
             assert_eq!(ended.stdout, if code == 0 { "Done.\n" } else { "" });
         }
+    }
+}
+
+/// Nothing is deleted for good before a person has said yes.
+#[test]
+fn a_person_is_asked_before_a_session_is_deleted() {
+    let bed = Bed::new();
+    scripted(&bed, ANSWER).end().exits(0);
+    let id = sessions::ids(&bed)[0].clone();
+    for (typed, code, left) in [("\n", 1, 1), ("no\n", 1, 1), ("y\n", 0, 0)] {
+        let (program, reader) = terminal_with(typed);
+        let start = bed.harness(&["sessions", "delete", &id]);
+        let ended = start.spawn_with(|command| {
+            command.stdin(program.try_clone().unwrap()).stderr(program);
+        });
+        let ended = ended.end().exits(code);
+        let shown = reader.join().unwrap();
+        assert!(
+            shown.contains(&format!("Delete the session {id} for good?")),
+            "{shown}"
+        );
+        assert_eq!(
+            ended.stdout.trim(),
+            if code == 0 { id.as_str() } else { "" }
+        );
+        assert_eq!(sessions::ids(&bed).len(), left);
     }
 }

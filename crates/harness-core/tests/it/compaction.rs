@@ -118,7 +118,8 @@ fn an_overflow_is_tried_again_once_and_only_if_something_was_given() {
 /// What cannot be sent is not taken: the run goes on as it was, or fails, as the middleware says.
 #[test]
 fn what_breaks_a_rule_is_not_taken() {
-    let cases: [(&str, fn() -> Compaction); 5] = [
+    type Case = (&'static str, fn() -> Compaction);
+    let cases: [Case; 5] = [
         ("keeps more messages than there are", || shorter(9)),
         ("takes nothing away", || shorter(3)),
         ("do not answer", || shorter(1)),

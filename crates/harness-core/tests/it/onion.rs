@@ -21,7 +21,7 @@ fn log(recorders: Vec<Recorder>) -> Vec<String> {
     first.log()
 }
 
-/// All nine hooks of one middleware, in the order of a run.
+/// All ten hooks of one middleware, in the order of a run.
 #[test]
 fn all_hooks_run() {
     let turn = [

@@ -1,0 +1,207 @@
+//! `harness sessions`: what is kept of conversations.
+
+use std::process::ExitCode;
+
+use harness_session::{Access, Error, Filter, Header, Session, SessionId, Store};
+use serde_json::json;
+
+use crate::environment::Environment;
+use crate::failure::{Exit, Failure};
+use crate::quantity::ShortIds;
+use crate::session_list::SessionList;
+use crate::session_page::SessionPage;
+use crate::session_place::SessionPlace;
+use crate::session_tree::SessionTree;
+use crate::sessions_arguments::{
+    SessionChoice, SessionsCommand, SessionsForkArguments, SessionsLabelArguments,
+    SessionsListArguments, SessionsNameArguments, SessionsShowArguments, SessionsTreeArguments,
+};
+use crate::setup::working_folder;
+use crate::terminal::one_line;
+use crate::{session_delete, session_export, session_repair, session_search, stderr, stdout};
+
+/// Does what is asked for.
+pub(crate) fn run(command: &SessionsCommand) -> Result<ExitCode, Failure> {
+    let environment = Environment::read();
+    let place = SessionPlace::required(&environment)?;
+    match command {
+        SessionsCommand::List(arguments) => list(&place, arguments),
+        SessionsCommand::Show(arguments) => show(&place, arguments),
+        SessionsCommand::Tree(arguments) => tree(&place, arguments),
+        SessionsCommand::Fork(arguments) => fork(&place, arguments),
+        SessionsCommand::Label(arguments) => label(&place, arguments),
+        SessionsCommand::Name(arguments) => name(&place, arguments),
+        SessionsCommand::Export(arguments) => {
+            session_export::export(&place, &environment, arguments)
+        }
+        SessionsCommand::Repair(arguments) => session_repair::repair(&place, arguments),
+        SessionsCommand::Delete(arguments) => session_delete::delete(&place, arguments),
+        SessionsCommand::Search(arguments) => session_search::search(&place, arguments),
+    }
+}
+
+/// An error of a session that no run is about.
+pub(crate) fn failure(error: &Error) -> Failure {
+    match error {
+        // What a run without a session would be spared is no help here.
+        Error::Io { .. } => Failure::failed(error.to_string()),
+        error => crate::session_place::failure(error),
+    }
+}
+
+/// The session that is meant.
+pub(crate) fn chosen(place: &SessionPlace, choice: &SessionChoice) -> Result<SessionId, Failure> {
+    if let Some(text) = &choice.id {
+        return place.find(text);
+    }
+    let folder = working_folder(choice.cwd.as_deref())?;
+    place.last(&folder)?.ok_or_else(|| {
+        Failure::usage(format!("there is no session of {}", folder.display()))
+            .hint("name one; `harness sessions list --all` shows those that there are")
+    })
+}
+
+/// Opens a session, and tells what is to be known of its state.
+pub(crate) fn open(
+    place: &SessionPlace,
+    id: SessionId,
+    access: Access,
+) -> Result<Session, Failure> {
+    let mut session = Session::open(&place.store, id, access).map_err(|error| failure(&error))?;
+    for warning in session.take_warnings() {
+        stderr::note(&warning);
+    }
+    Ok(session)
+}
+
+/// The sessions of a folder, or all.
+pub(crate) fn filter(all: bool, cwd: Option<&std::path::PathBuf>) -> Result<Filter, Failure> {
+    if all {
+        return Ok(Filter::default());
+    }
+    let folder = working_folder(cwd.map(std::path::PathBuf::as_path))?;
+    Ok(Filter::of_folder(folder))
+}
+
+/// The beginnings of ids that tell all sessions apart.
+pub(crate) fn short_ids(place: &SessionPlace) -> Result<ShortIds, Failure> {
+    let ids = place.store.ids().map_err(|error| failure(&error))?;
+    Ok(ShortIds::of(ids.iter()))
+}
+
+fn list(place: &SessionPlace, arguments: &SessionsListArguments) -> Result<ExitCode, Failure> {
+    let filter = filter(arguments.all, arguments.cwd.as_ref())?;
+    let mut listed = place.store.list(&filter).map_err(|error| failure(&error))?;
+    let all = listed.len();
+    listed.truncate(arguments.limit.unwrap_or(usize::MAX));
+    let list = SessionList::of(listed, short_ids(place)?);
+    if arguments.format.wants_json() {
+        stdout::print(&list.json(place))?;
+        return Ok(Exit::Finished.into());
+    }
+    let text = list.text(arguments.all);
+    if !text.is_empty() {
+        stdout::print(&text)?;
+    } else if all == 0 {
+        stderr::note(match &filter.cwd {
+            None => "there are no sessions: `harness run` begins one",
+            Some(_) => "there are no sessions of this folder; `--all` shows those of all",
+        });
+    }
+    if list.len() < all {
+        stderr::note(&format!("{} of {all} sessions are listed", list.len()));
+    }
+    Ok(Exit::Finished.into())
+}
+
+fn show(place: &SessionPlace, arguments: &SessionsShowArguments) -> Result<ExitCode, Failure> {
+    let id = chosen(place, &arguments.session)?;
+    let session = open(place, id, Access::Read)?;
+    let path = place.store.path_of(id).map_err(|error| failure(&error))?;
+    let page = SessionPage::of(&session, &path).map_err(|error| failure(&error))?;
+    let text = match (arguments.format.wants_json(), arguments.entries) {
+        (true, entries) => page.json(entries),
+        (false, true) => page.entries(),
+        (false, false) => page.text(),
+    };
+    stdout::print(&text.map_err(|error| failure(&error))?)?;
+    Ok(Exit::Finished.into())
+}
+
+fn tree(place: &SessionPlace, arguments: &SessionsTreeArguments) -> Result<ExitCode, Failure> {
+    let id = chosen(place, &arguments.session)?;
+    let session = open(place, id, Access::Read)?;
+    let others = place.store.list(&Filter::default());
+    let tree = SessionTree::of(&session, arguments.all).map_err(|error| failure(&error))?;
+    let others = others.map_err(|error| failure(&error))?;
+    let family = tree.family(&others, short_ids(place)?);
+    stdout::print(&if arguments.format.wants_json() {
+        tree.json(&family)
+    } else {
+        tree.text(&family)
+    })?;
+    Ok(Exit::Finished.into())
+}
+
+fn fork(place: &SessionPlace, arguments: &SessionsForkArguments) -> Result<ExitCode, Failure> {
+    let id = chosen(place, &arguments.session)?;
+    let session = open(place, id, Access::Read)?;
+    let before = arguments.before.as_ref();
+    let fork = before
+        .map(|text| session.find_entry(text))
+        .transpose()
+        .and_then(|before| session.fork(&place.store, before))
+        .map_err(|error| failure(&error))?;
+    stdout::print(&if arguments.format.wants_json() {
+        let Header { id, parent, .. } = fork.header();
+        json!({ "session": id, "parent": parent }).to_string()
+    } else {
+        fork.id().to_string()
+    })?;
+    Ok(Exit::Finished.into())
+}
+
+fn label(place: &SessionPlace, arguments: &SessionsLabelArguments) -> Result<ExitCode, Failure> {
+    let id = place.find(&arguments.id)?;
+    let text = arguments.text.as_deref().map(one_line);
+    if text.as_ref().is_some_and(|text| text.trim().is_empty()) {
+        return Err(Failure::usage("the label is empty").hint("without TEXT, it is taken away"));
+    }
+    let mut session = open(place, id, Access::Write)?;
+    let entry = session
+        .find_entry(&arguments.entry)
+        .and_then(|entry| session.set_label(entry, text.clone()).map(|()| entry))
+        .and_then(|entry| session.sync().map(|()| entry))
+        .map_err(|error| failure(&error))?;
+    if arguments.format.wants_json() {
+        let done = json!({ "session": id, "entry": entry, "label": text });
+        stdout::print(&done.to_string())?;
+    }
+    Ok(Exit::Finished.into())
+}
+
+fn name(place: &SessionPlace, arguments: &SessionsNameArguments) -> Result<ExitCode, Failure> {
+    let id = chosen(place, &arguments.session)?;
+    let name = if let Some(text) = &arguments.text {
+        let name = Some(one_line(text)).filter(|name| !name.trim().is_empty());
+        let mut session = open(place, id, Access::Write)?;
+        let named = session.set_name(name.clone());
+        named
+            .and_then(|()| session.sync())
+            .map_err(|error| failure(&error))?;
+        name
+    } else {
+        let session = open(place, id, Access::Read)?;
+        let name = session.name().map_err(|error| failure(&error))?;
+        match &name {
+            Some(name) if !arguments.format.wants_json() => stdout::print(&one_line(name))?,
+            None => stderr::note("the session has no name"),
+            Some(_) => {}
+        }
+        name
+    };
+    if arguments.format.wants_json() {
+        stdout::print(&json!({ "session": id, "name": name }).to_string())?;
+    }
+    Ok(Exit::Finished.into())
+}
