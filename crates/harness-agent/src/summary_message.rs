@@ -16,7 +16,7 @@ const READ: &str = "read-files";
 const MODIFIED: &str = "modified-files";
 
 const COMPACTION_LEAD: &str = "\
-The conversation up to here became too long and was replaced by this summary of it. It comes from the harness, \
+The conversation up to here was replaced by this summary of it, to make room. It comes from the harness, \
 not from the user. Go on from it; what follows it is later.";
 
 const BRANCH_LEAD: &str = "\

@@ -12,7 +12,7 @@
 //!     { "error": { "kind": "rate_limited", "status": 429, "retry_after": 0.1 } },
 //!     { "text": "It holds:\n${result:call_0_0}", "expect": { "last_results": [{ "tool": "ls" }] } }
 //!   ],
-//!   "side": [{ "when": { "system_contains": "Summarize" }, "text": "A summary." }]
+//!   "side": [{ "when": { "last_user_contains": "You are about to lose the conversation" }, "text": "A summary." }]
 //! }
 //! ```
 //!

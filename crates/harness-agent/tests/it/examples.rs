@@ -69,3 +69,11 @@ fn own_section() {
     assert!(printed.contains("workspace (by short-workspace): You work in /srv/texts."));
     assert!(!printed.contains("Platform"), "{printed}");
 }
+
+#[test]
+fn kept_session() {
+    let printed = output("kept_session");
+    assert!(printed.starts_with("Noted: milk.\nMilk.\n"), "{printed}");
+    assert_eq!(printed.matches("user ").count(), 1, "{printed}");
+    assert_eq!(printed.matches("assistant ").count(), 2, "{printed}");
+}
