@@ -31,8 +31,6 @@ impl Dice {
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) is_summary: bool,
-    pub(crate) tokens: u64,
-    pub(crate) output: u64,
     pub(crate) refused: bool,
 }
 
@@ -83,6 +81,11 @@ impl StrictModel {
     pub(crate) fn bytes_per_token(mut self, bytes: f64) -> Self {
         self.bytes_per_token = bytes;
         self
+    }
+
+    /// Whether it counts as it is expected to.
+    pub(crate) fn is_foreseen(&self) -> bool {
+        self.bytes_per_token >= 4.0 && self.info.context_window.is_some()
     }
 
     pub(crate) fn asked(&self) -> Vec<Asked> {
@@ -159,8 +162,6 @@ impl Model for StrictModel {
         let mut state = self.state.lock().unwrap();
         let asked = Asked {
             is_summary,
-            tokens,
-            output,
             refused,
         };
         state.asked.push(asked);
