@@ -16,7 +16,7 @@ pub(crate) enum SessionsCommand {
     Tree(SessionsTreeArguments),
     /// Make a copy of a session, and print its id.
     Fork(SessionsForkArguments),
-    /// Give an entry a label, or take it away.
+    /// Give an entry a label, or show the one that it has.
     Label(SessionsLabelArguments),
     /// Give a session a name, or show the one that it has.
     Name(SessionsNameArguments),
@@ -113,7 +113,7 @@ pub(crate) struct SessionsLabelArguments {
     pub(crate) id: String,
     /// The entry: its id, how it begins, or its label.
     pub(crate) entry: String,
-    /// The label. Without it, the entry has none any more.
+    /// The label; an empty one takes it away. Without it, the label is shown.
     pub(crate) text: Option<String>,
     #[command(flatten)]
     pub(crate) format: FormatArguments,
