@@ -133,10 +133,10 @@ pub(crate) struct SessionsNameArguments {
 pub(crate) struct SessionsExportArguments {
     #[command(flatten)]
     pub(crate) session: SessionChoice,
-    /// The format. Without it, the one that FILE's name ends with; else JSON lines.
+    /// The format. Without it, the one that FILE's name ends with; on standard output JSON lines.
     #[arg(long, value_enum)]
     pub(crate) format: Option<ExportFormat>,
-    /// The file to write, instead of standard output.
+    /// The file to write; without it, or for `-`, standard output.
     #[arg(long, value_name = "FILE")]
     pub(crate) to: Option<PathBuf>,
     /// Write over a file that is there.

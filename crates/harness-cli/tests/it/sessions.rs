@@ -278,12 +278,19 @@ fn an_export_is_whole_private_and_never_in_the_way() {
         let mode = fs::metadata(bed.work().join(name)).unwrap().permissions();
         assert_eq!(mode.mode() & 0o777, 0o600, "{name}");
     }
+    for name in ["a.pdf", "noending"] {
+        sessions(&bed, &["export", "--to", name], 2).says(&[name, "--format"]);
+        assert!(!bed.work().join(name).exists());
+    }
+    assert_eq!(sessions(&bed, &["export", "--to", "-"], 0).stdout, stored);
     bed.write("a.md", "mine");
     sessions(&bed, &["export", "--to", "a.md"], 2).says(&["a.md is there already", "--force"]);
     assert_eq!(bed.read("a.md"), "mine");
     sessions(&bed, &["export", "--to", "a.md", "--force"], 0);
     assert!(bed.read("a.md").contains("An answer."));
-    sessions(&bed, &["export", "--to", "no/a.md"], 1).says(&["cannot write", "no/a.md"]);
+    let ended = sessions(&bed, &["export", "--to", "no/a.md"], 1);
+    assert!(!ended.stderr.contains(".harness-export"), "{ended:#?}");
+    ended.says(&["cannot write", "no/a.md"]);
     // What cannot be written is no file.
     let before = bed.files();
     bed.harness(&["sessions", "export", "--to", "b.html"])
