@@ -4,16 +4,22 @@ use std::path::Path;
 
 use harness_agent::{AgentHarness, AgentSession, CompactionSummary, LeftBehind, SessionRun};
 use harness_core::{Caller, CancellationToken, UserMessage};
-use harness_session::{EntryId, NodeKind};
+use harness_session::{EntryId, NodeKind, SessionId};
 
 use crate::failure::Failure;
-use crate::run_session::{Opened, RunSession};
-use crate::session_place::failure;
+use crate::run_session::{Begun, Made, nothing_to_go_on_with};
+use crate::session_place::{failure, not_blank};
 use crate::stderr;
 
 /// A conversation, kept or not.
 pub(crate) struct Conversation {
+    // Before `made`: it is let go of first.
     session: AgentSession,
+    /// The session, if it is kept.
+    kept: Option<SessionId>,
+    made: Option<Made>,
+    /// Whether a run has started.
+    started: bool,
 }
 
 impl Conversation {
@@ -21,33 +27,27 @@ impl Conversation {
     pub(crate) fn unkept(agent: &AgentHarness, caller: Caller) -> Self {
         Self {
             session: agent.session().with_caller(caller),
-        }
-    }
-
-    /// A new one, kept where the run's session is to be.
-    pub(crate) fn begins(
-        agent: &AgentHarness,
-        session: &RunSession,
-        folder: &Path,
-        caller: Caller,
-    ) -> Result<Self, Failure> {
-        match session.open(folder)? {
-            Some(opened) => Self::goes_on(agent, opened, caller),
-            None => Ok(Self::unkept(agent, caller)),
+            kept: None,
+            made: None,
+            started: false,
         }
     }
 
     /// One that is kept.
-    pub(crate) fn goes_on(
+    pub(crate) fn kept(
         agent: &AgentHarness,
-        opened: Opened,
+        begun: Begun,
         caller: Caller,
     ) -> Result<Self, Failure> {
+        let id = begun.session.id();
         let session = agent
-            .session_in(opened.session)
+            .session_in(begun.session)
             .map_err(|error| Failure::failed(error.to_string()))?;
         Ok(Self {
             session: session.with_caller(caller),
+            kept: Some(id),
+            made: begun.made,
+            started: false,
         })
     }
 
@@ -58,6 +58,7 @@ impl Conversation {
         summary: bool,
         cancel: &CancellationToken,
     ) -> Result<(), Failure> {
+        not_blank(text)?;
         let target = self.session.with_session(|session| {
             let id = session.find_entry(text)?;
             let node = session.log().node(session.number_of(id)?)?;
@@ -93,16 +94,13 @@ impl Conversation {
         json: bool,
     ) -> Result<(), Failure> {
         if self.session.history().is_empty() {
-            return Err(
-                Failure::usage("there is no conversation to make shorter").hint(
-                    "/compact is for one that is gone on with: harness run --continue /compact",
-                ),
-            );
+            return Err(nothing_to_make_shorter());
         }
         let focus = Some(focus).filter(|focus| !focus.is_empty());
         let before = self.session.history().len();
         let compacted = self.session.compact(focus, cancel).await;
         let compacted = compacted.map_err(|error| Failure::failed(error.to_string()))?;
+        self.started = compacted.is_some();
         let Some(compaction) = compacted else {
             stderr::note("there is nothing yet that a summary could stand for");
             return Ok(());
@@ -139,13 +137,52 @@ impl Conversation {
         if self.session.was_cut_off() {
             stderr::note("the last run was cut off; it is gone on with");
         }
-        match message {
-            Some(message) => Ok(self.session.prompt_with(message, cancel)),
-            None if self.session.has_something_to_answer() => Ok(self.session.go_on_with(cancel)),
-            None => Err(Failure::usage(
-                "the session has come to an end: there is nothing to go on with",
-            )
-            .hint("say what is to be done next behind `harness run --continue`")),
+        if message.is_none() && !self.session.has_something_to_answer() {
+            return Err(nothing_to_go_on_with());
+        }
+        self.started = true;
+        Ok(match message {
+            Some(message) => self.session.prompt_with(message, cancel),
+            None => self.session.go_on_with(cancel),
+        })
+    }
+
+    /// The command that goes on with it, after a run in `folder`; `None` if nothing of it is kept.
+    pub(crate) fn way_on(&self, folder: &Path) -> Option<String> {
+        let id = self.kept?;
+        if self.session.history().is_empty() && self.session.undelivered().is_empty() {
+            return None;
+        }
+        let is_here = std::env::current_dir().is_ok_and(|here| here == folder);
+        let which = if is_here {
+            "--continue".to_owned()
+        } else {
+            format!("--session {id}")
+        };
+        // Where the model spoke last, it waits for something to be said.
+        let task = if self.session.has_something_to_answer() {
+            ""
+        } else {
+            " TASK"
+        };
+        Some(format!("harness run {which}{task}"))
+    }
+}
+
+impl Drop for Conversation {
+    fn drop(&mut self) {
+        let entries = self.session.with_session(|session| session.log().len());
+        if let Some(made) = &mut self.made {
+            // Nobody would look for a session that nothing was said in, but `--continue` would find it.
+            let is_empty =
+                self.session.history().is_empty() && self.session.undelivered().is_empty();
+            made.stays = self.started && entries > made.entries && !is_empty;
         }
     }
+}
+
+/// What `/compact` says without a conversation.
+pub(crate) fn nothing_to_make_shorter() -> Failure {
+    Failure::usage("there is no conversation to make shorter")
+        .hint("/compact is for one that is gone on with: harness run --continue /compact")
 }

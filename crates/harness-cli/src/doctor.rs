@@ -14,11 +14,12 @@ use crate::failure::{Exit, Failure};
 use crate::model_choice::{Choice, Target, secret_variables};
 use crate::plan::Plan;
 use crate::services::LocalServers;
+use crate::session_report::SessionReport;
 use crate::settings::{FileState, Setting, Settings};
 use crate::setup::Setup;
 use crate::terminal::one_line;
 use crate::tools_command::no_model;
-use crate::{session_report, skill_report, stdout};
+use crate::{skill_report, stdout};
 
 /// A report in the making.
 #[derive(Default)]
@@ -344,8 +345,12 @@ fn report_skills(report: &mut Report, setup: &Setup) {
 
 fn report_sessions(report: &mut Report, environment: &Environment) {
     report.heading("sessions");
-    for (name, value) in session_report::lines(environment) {
+    let sessions = SessionReport::of(environment);
+    for (name, value) in sessions.lines {
         report.line(name, &one_line(&value));
+    }
+    for problem in &sessions.problems {
+        report.problem(problem);
     }
 }
 

@@ -76,6 +76,15 @@ impl Failure {
         self
     }
 
+    /// What else can be done about it.
+    pub(crate) fn also(mut self, hint: &str) -> Self {
+        self.hint = Some(match self.hint {
+            Some(first) => format!("{first}; {hint}"),
+            None => hint.to_owned(),
+        });
+        self
+    }
+
     /// Adds what else is to be known of it.
     pub(crate) fn about(mut self, note: &str) -> Self {
         self.message = format!("{} ({note})", self.message);

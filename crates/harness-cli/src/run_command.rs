@@ -6,14 +6,14 @@ use futures::FutureExt;
 use harness_agent::prompt::parse_invocation;
 use harness_agent::{SessionRun, SkillCommand};
 use harness_core::{
-    Caller, CancellationToken, Error, Event, LimitReached, Limits, ModelError, RunOutcome,
-    RunStatus, StopReason, SystemPrompt, Text, UserMessage, UserPart,
+    Caller, CancellationToken, Error, Event, JournalError, LimitReached, Limits, ModelError,
+    RunOutcome, RunStatus, StopReason, SystemPrompt, Text, UserMessage, UserPart,
 };
 
 use harness_tools::ShellSession;
 
 use crate::arguments::{Output, RunArguments};
-use crate::conversation::Conversation;
+use crate::conversation::{Conversation, nothing_to_make_shorter};
 use crate::demo::DemoProject;
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
@@ -38,11 +38,7 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, Failure
     )?;
     let goes_on = session.goes_on();
     let mut setup = Setup::read(&arguments.model, &arguments.agent)?;
-    let (opened, begins) = if goes_on {
-        (session.open(&setup.folder)?, None)
-    } else {
-        (None, Some(session))
-    };
+    let opened = session.open()?;
     if let Some(opened) = &opened {
         setup
             .settings
@@ -62,11 +58,20 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, Failure
     caller.attributes.insert(shell.clone());
     let is_demo = matches!(choice.target, Target::Demo);
     if is_demo && goes_on {
-        return Err(Failure::configuration("no model is there to go on with")
-            .hint("name it with --model PROVIDER/MODEL"));
+        let used = opened.as_ref().and_then(|opened| opened.model.as_ref());
+        let used = used.map_or_else(String::new, |model| {
+            format!(": the session used {model}, which is not configured")
+        });
+        return Err(
+            Failure::configuration(format!("no model is there to go on with{used}"))
+                .hint("name it with --model PROVIDER/MODEL, and its address with --base-url"),
+        );
     }
     let plan = (!is_demo).then(|| Plan::of(&setup, &caller));
     let focus = input.as_ref().and_then(|input| compaction(input, &setup));
+    if focus.is_some() && !goes_on {
+        return Err(nothing_to_make_shorter());
+    }
     let message = match &input {
         Some(_) if focus.is_some() => None,
         Some(input) => match task(input, &setup, plan.as_ref(), arguments.agent.plan)? {
@@ -79,12 +84,18 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, Failure
     let signals = Signals::listen(&cancel)?;
     let (agent, demo) = setup.agent(&choice, &arguments.agent, limits(&arguments, &setup))?;
     announce(&setup, &choice, demo.as_ref());
-    let mut conversation = match (opened, begins) {
-        (Some(opened), _) => Conversation::goes_on(&agent, opened, caller)?,
-        (None, Some(session)) if !is_demo => {
-            Conversation::begins(&agent, &session, &setup.folder, caller)?
-        }
-        _ => Conversation::unkept(&agent, caller),
+    if let Some(opened) = &opened {
+        let says_something = message.is_some() || focus.is_some();
+        session.check(opened, arguments.session.at.as_deref(), says_something)?;
+    }
+    let begun = if is_demo {
+        None
+    } else {
+        session.begin(opened, &setup.folder)?
+    };
+    let mut conversation = match begun {
+        Some(begun) => Conversation::kept(&agent, begun, caller)?,
+        None => Conversation::unkept(&agent, caller),
     };
     if let Some(entry) = &arguments.session.at {
         let summary = !arguments.session.no_summary;
@@ -118,6 +129,7 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, Failure
         drop(handle);
         signals.unless_again(shell.end()).await;
         let failure = Failure::failed(format!("the run was cancelled by {name}"));
+        let failure = going_on(failure, conversation.way_on(&setup.folder).as_deref());
         signals.write(move || stderr::error(&failure)).await;
         return Ok(exit.into());
     }
@@ -127,7 +139,10 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, Failure
     };
     signals.unless_again(shell.end()).await;
     let text = json.is_none();
-    let told = signals.write(move || tell(&outcome, &choice, text)).await;
+    let way_on = conversation.way_on(&setup.folder);
+    let told = signals
+        .write(move || tell(&outcome, &choice, text, way_on.as_deref()))
+        .await;
     match (told, signals.came()) {
         (Some(exit), _) => Ok(exit?.into()),
         (None, Some((_, exit))) => Ok(exit.into()),
@@ -305,7 +320,12 @@ fn limits(arguments: &RunArguments, setup: &Setup) -> Limits {
 }
 
 /// Prints the answer, says on standard error what else there is to say, and gives the exit status.
-fn tell(outcome: &RunOutcome, choice: &Choice, text: bool) -> Result<Exit, Failure> {
+fn tell(
+    outcome: &RunOutcome,
+    choice: &Choice,
+    text: bool,
+    way_on: Option<&str>,
+) -> Result<Exit, Failure> {
     let print = |answer: String| {
         if text && !answer.is_empty() {
             crate::stdout::print(&answer)
@@ -334,14 +354,38 @@ fn tell(outcome: &RunOutcome, choice: &Choice, text: bool) -> Result<Exit, Failu
             (Exit::Limit, Failure::failed(message))
         }
         RunStatus::Cancelled => (Exit::Failed, Failure::failed("the run was cancelled")),
+        RunStatus::Failed(Error::Journal(error)) => {
+            stderr::error(&unkept(error, way_on));
+            return Ok(Exit::Failed);
+        }
         RunStatus::Failed(error) => (Exit::Failed, explained(error, choice)),
         other => {
             let message = format!("the run ended as `{}`", other.word());
             (Exit::Failed, Failure::failed(message))
         }
     };
-    stderr::error(&failure);
+    stderr::error(&going_on(failure, way_on));
     Ok(exit)
+}
+
+/// The end of a run, with the command that goes on with it, if something of it is kept.
+fn going_on(failure: Failure, way_on: Option<&str>) -> Failure {
+    match way_on {
+        Some(way_on) => failure.also(&format!("`{way_on}` goes on")),
+        None => failure,
+    }
+}
+
+/// The end of a run that could not be put on record any more: the step's name means nothing to a person.
+fn unkept(error: &JournalError, way_on: Option<&str>) -> Failure {
+    let failure = Failure::failed(format!(
+        "the conversation could not be kept: {}",
+        error.message
+    ));
+    match way_on {
+        Some(way_on) => failure.hint(format!("free some space, then `{way_on}` goes on")),
+        None => failure.hint("free some space and try again, or use --no-session"),
+    }
 }
 
 /// A limit, and how to have a wider one.

@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use harness_core::{ModelId, ThinkingLevel};
-use harness_session::{Access, Header, Session, SessionId, Store};
+use harness_session::{Access, Header, JsonlStore, Session, SessionId, Store};
 
 use crate::arguments::{AgentArguments, SessionArguments};
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::session_place::{SessionPlace, failure};
+use crate::session_place::{SessionPlace, failure, not_blank};
+use crate::settings::repository_root;
 use crate::stderr;
 
 /// Which session was asked for, before anything is opened.
@@ -25,11 +26,39 @@ enum Wanted {
     Fork(SessionId),
 }
 
-/// A session that was opened to write to, and what it was used with.
+/// What is gone on with: the session itself, opened to write to, or the one to copy. And what it was used
+/// with.
 pub(crate) struct Opened {
-    pub(crate) session: Session,
+    session: Session,
     pub(crate) model: Option<ModelId>,
     pub(crate) thinking: Option<ThinkingLevel>,
+}
+
+/// A session that a run writes to.
+pub(crate) struct Begun {
+    pub(crate) session: Session,
+    /// If it was made for this run: what takes it back.
+    pub(crate) made: Option<Made>,
+}
+
+/// A session that was made for a run that may never begin. It is deleted when this is dropped, which has to
+/// be after the session itself.
+pub(crate) struct Made {
+    store: JsonlStore,
+    id: SessionId,
+    /// How many entries it was made with.
+    pub(crate) entries: u64,
+    /// Whether it stays.
+    pub(crate) stays: bool,
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        if !self.stays {
+            // One that somebody else has by now is no more in anybody's way than others are.
+            let _ = self.store.delete(self.id);
+        }
+    }
 }
 
 impl RunSession {
@@ -39,6 +68,7 @@ impl RunSession {
         arguments: &SessionArguments,
         agent: &mut AgentArguments,
     ) -> Result<Self, Failure> {
+        arguments.at.as_deref().map_or(Ok(()), not_blank)?;
         let given = arguments.session.as_ref().or(arguments.fork.as_ref());
         if given.is_none() && !arguments.go_on {
             if arguments.at.is_some() {
@@ -62,13 +92,10 @@ impl RunSession {
             place.find(text)?
         } else {
             let folder = crate::setup::working_folder(agent.cwd.as_deref())?;
-            place.last(&folder)?.ok_or_else(|| {
-                Failure::usage(format!(
-                    "no session of {} is there to go on with",
-                    folder.display()
-                ))
-                .hint("run without --continue begins one; `harness sessions list --all` shows all")
-            })?
+            match place.last(&folder)? {
+                Some(id) => id,
+                None => return Err(nothing_of(&place, &folder)),
+            }
         };
         if agent.cwd.is_none() {
             let header = place
@@ -93,30 +120,17 @@ impl RunSession {
         !matches!(self.wanted, Wanted::New)
     }
 
-    /// Opens it, or begins a new one in `folder`; `None` if none is kept. One that cannot be begun is no
-    /// reason not to run: it is said.
-    pub(crate) fn open(&self, folder: &Path) -> Result<Option<Opened>, Failure> {
+    /// Opens what is gone on with; `None` for a new conversation. Nothing is copied yet.
+    pub(crate) fn open(&self) -> Result<Option<Opened>, Failure> {
+        let (id, access) = match &self.wanted {
+            Wanted::New => return Ok(None),
+            Wanted::GoOn(id) => (*id, Access::Write),
+            Wanted::Fork(id) => (*id, Access::Read),
+        };
         let Some(place) = &self.place else {
-            if !self.unkept {
-                stderr::note("the conversation is not kept: neither HOME nor XDG_DATA_HOME is set");
-            }
             return Ok(None);
         };
-        let opened = match &self.wanted {
-            Wanted::New => {
-                let header = Header::new(Some(folder.to_owned()));
-                match Session::create(&place.store, header) {
-                    Ok(session) => Ok(session),
-                    Err(error) => {
-                        stderr::note(&format!("the conversation is not kept: {error}"));
-                        return Ok(None);
-                    }
-                }
-            }
-            Wanted::GoOn(id) => Session::open(&place.store, *id, Access::Write),
-            Wanted::Fork(id) => Session::open(&place.store, *id, Access::Read)
-                .and_then(|session| session.fork(&place.store, None)),
-        };
+        let opened = Session::open(&place.store, id, access);
         let mut session = opened.map_err(|error| failure(&error))?;
         for warning in session.take_warnings() {
             stderr::note(&warning);
@@ -127,6 +141,114 @@ impl RunSession {
             model,
             thinking,
         }))
+    }
+
+    /// Whether a copy could be gone on with: from the entry `at`, or without a message. What is wrong is
+    /// told before there is a copy.
+    pub(crate) fn check(
+        &self,
+        opened: &Opened,
+        at: Option<&str>,
+        says_something: bool,
+    ) -> Result<(), Failure> {
+        if !matches!(self.wanted, Wanted::Fork(_)) {
+            return Ok(());
+        }
+        let session = &opened.session;
+        if let Some(text) = at {
+            let on_branch = session
+                .find_entry(text)
+                .and_then(|entry| session.number_of(entry))
+                .and_then(|number| Ok(session.branch()?.contains(&number)));
+            if !on_branch.map_err(|error| failure(&error))? {
+                return Err(Failure::usage(format!(
+                    "the copy has no entry `{text}`: it is not on the branch that the session goes on from"
+                ))
+                .hint("--session ID --at ENTRY goes on from it"));
+            }
+        } else if !says_something {
+            let context = session.context().map_err(|error| failure(&error))?;
+            if !context.has_something_to_answer() && context.queued.is_empty() {
+                return Err(nothing_to_go_on_with());
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins what the run writes to: a new session in `folder`, a copy, or what was opened; `None` if none
+    /// is kept. A new one that cannot be begun is no reason not to run: it is said.
+    pub(crate) fn begin(
+        &self,
+        opened: Option<Opened>,
+        folder: &Path,
+    ) -> Result<Option<Begun>, Failure> {
+        let Some(place) = &self.place else {
+            if !self.unkept {
+                stderr::note("the conversation is not kept: neither HOME nor XDG_DATA_HOME is set");
+            }
+            return Ok(None);
+        };
+        let session = match (opened, &self.wanted) {
+            (Some(opened), Wanted::Fork(_)) => opened
+                .session
+                .fork(&place.store, None)
+                .map_err(|error| failure(&error))?,
+            (Some(opened), _) => {
+                let session = opened.session;
+                return Ok(Some(Begun {
+                    session,
+                    made: None,
+                }));
+            }
+            (None, _) => {
+                let header = Header::new(Some(folder.to_owned()));
+                match Session::create(&place.store, header) {
+                    Ok(session) => session,
+                    Err(error) => {
+                        stderr::note(&format!("the conversation is not kept: {error}"));
+                        return Ok(None);
+                    }
+                }
+            }
+        };
+        let made = Made {
+            store: place.store.clone(),
+            id: session.id(),
+            entries: session.log().len(),
+            stays: false,
+        };
+        Ok(Some(Begun {
+            session,
+            made: Some(made),
+        }))
+    }
+}
+
+/// What a run without a message says of a conversation that has come to an end.
+pub(crate) fn nothing_to_go_on_with() -> Failure {
+    Failure::usage("the session has come to an end: there is nothing to go on with")
+        .hint("say what is to be done next behind `harness run --continue`")
+}
+
+/// What is said if a folder has no session: where the nearest one of the same repository is, if there is one.
+fn nothing_of(place: &SessionPlace, folder: &Path) -> Failure {
+    let failure = Failure::usage(format!(
+        "no session of {} is there to go on with",
+        folder.display()
+    ));
+    let root = repository_root(folder);
+    let above = folder
+        .ancestors()
+        .skip(1)
+        .take_while(|above| root.is_some_and(|root| above.starts_with(root)))
+        .find(|above| matches!(place.last(above), Ok(Some(_))));
+    match above {
+        Some(above) => failure.hint(format!(
+            "there is one of {above}: harness run --continue -C {above}",
+            above = above.display()
+        )),
+        None => failure
+            .hint("run without --continue begins one; `harness sessions list --all` shows all"),
     }
 }
 

@@ -13,6 +13,9 @@ use crate::sessions_arguments::SessionsDeleteArguments;
 use crate::sessions_command::failure;
 use crate::{stderr, stdout};
 
+/// The fewest characters of an id that a session is deleted by: fewer are typed by mistake.
+const LEAST: usize = 8;
+
 /// Deletes sessions, after a question on a terminal.
 pub(crate) fn delete(
     place: &SessionPlace,
@@ -22,6 +25,12 @@ pub(crate) fn delete(
     let mut ids = Vec::new();
     for text in &arguments.ids {
         let id = place.find(text)?;
+        if text.trim().chars().count() < LEAST {
+            return Err(
+                Failure::usage(format!("`{text}` is too short to delete a session by"))
+                    .hint(format!("give at least {LEAST} characters of the id: {id}")),
+            );
+        }
         place.store.path_of(id).map_err(|error| failure(&error))?;
         if !ids.contains(&id) {
             ids.push(id);

@@ -21,10 +21,15 @@ pub(crate) fn export(
     environment: &Environment,
     arguments: &SessionsExportArguments,
 ) -> Result<ExitCode, Failure> {
+    let to = arguments.to.as_deref();
+    let format = match (arguments.format, to) {
+        (Some(format), _) => format,
+        (None, Some(to)) if to != Path::new("-") => format_of(to)?,
+        (None, _) => ExportFormat::Jsonl,
+    };
     let id = chosen(place, &arguments.session)?;
     let session = open(place, id, Access::Read)?;
-    let to = arguments.to.as_deref();
-    let format = arguments.format.unwrap_or_else(|| format_of(to));
+    let to = to.filter(|to| *to != Path::new("-"));
     match to {
         None => print(&session, format)?,
         Some(to) => {
@@ -36,12 +41,17 @@ pub(crate) fn export(
 }
 
 /// The format that a file's name ends with.
-fn format_of(path: Option<&Path>) -> ExportFormat {
-    let ending = path.and_then(|path| path.extension()?.to_str());
+fn format_of(path: &Path) -> Result<ExportFormat, Failure> {
+    let ending = path.extension().and_then(|ending| ending.to_str());
     match ending.map(str::to_ascii_lowercase).as_deref() {
-        Some("html" | "htm") => ExportFormat::Html,
-        Some("md" | "markdown") => ExportFormat::Markdown,
-        _ => ExportFormat::Jsonl,
+        Some("html" | "htm") => Ok(ExportFormat::Html),
+        Some("md" | "markdown") => Ok(ExportFormat::Markdown),
+        Some("jsonl") => Ok(ExportFormat::Jsonl),
+        _ => Err(Failure::usage(format!(
+            "the name {} does not tell the format",
+            path.display()
+        ))
+        .hint("name it with --format, or end the name with .html, .md or .jsonl")),
     }
 }
 
@@ -104,5 +114,15 @@ fn is_there(path: &Path) -> Failure {
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    let error = without_path(error);
     Failure::failed(format!("cannot write {}: {error}", path.display()))
+}
+
+/// What the system said, without the name of a temporary file, which nobody asked for.
+pub(crate) fn without_path(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.split_once(" at path ") {
+        Some((what, _)) => what.to_owned(),
+        None => text,
+    }
 }

@@ -35,6 +35,7 @@ impl SessionPlace {
 
     /// The session whose id begins like this.
     pub(crate) fn find(&self, text: &str) -> Result<SessionId, Failure> {
+        not_blank(text)?;
         self.store.find(text).map_err(|error| failure(&error))
     }
 
@@ -42,6 +43,16 @@ impl SessionPlace {
     pub(crate) fn last(&self, cwd: &Path) -> Result<Option<SessionId>, Failure> {
         self.store.latest(cwd).map_err(|error| failure(&error))
     }
+}
+
+/// A blank id, such as a variable of a script that is not set, means nothing: every id begins with it.
+pub(crate) fn not_blank(text: &str) -> Result<(), Failure> {
+    if text.trim().is_empty() {
+        return Err(Failure::usage("the id is blank").hint(
+            "`harness sessions list --all` shows the sessions, `tree ID` the entries of one",
+        ));
+    }
+    Ok(())
 }
 
 /// An error of a session, and what to do about it.
@@ -56,8 +67,11 @@ pub(crate) fn failure(error: &Error) -> Failure {
             "wait for it, or go on in a copy: harness run --fork {session}"
         )),
         Error::Newer { .. } => Failure::failed(message).hint("use the newer version of harness"),
-        Error::Invalid { .. } => {
-            Failure::failed(message).hint("`harness sessions repair ID` saves what can be read")
+        Error::Invalid { place, .. } => {
+            let id = session_of(place).map_or_else(|| "ID".to_owned(), |id| id.to_string());
+            Failure::failed(message).hint(format!(
+                "`harness sessions repair {id}` saves what can be read"
+            ))
         }
         Error::NoEntry(_) | Error::Misuse(_) => {
             Failure::usage(message).hint("`harness sessions tree ID` shows the entries")
@@ -67,4 +81,9 @@ pub(crate) fn failure(error: &Error) -> Failure {
         }
         _ => Failure::failed(message),
     }
+}
+
+/// The session that a file is of.
+fn session_of(place: &str) -> Option<SessionId> {
+    Path::new(place).file_stem()?.to_str()?.parse().ok()
 }

@@ -62,22 +62,19 @@ pub(crate) fn repair(
     Ok(Exit::Finished.into())
 }
 
+/// A line for the session, and one for each thing that was found or done.
 fn text(id: SessionId, report: &RepairReport) -> String {
     let mut found = Vec::new();
     let lines = report.unreadable.len();
     if lines > 0 {
-        let shown = report.unreadable.iter().take(MOST_LINES);
-        let shown: Vec<&str> = shown.map(String::as_str).collect();
-        let more = lines.saturating_sub(MOST_LINES);
-        let more = match more {
-            0 => String::new(),
-            more => format!(", and {more} more"),
-        };
-        let lines = count(lines as u64, "line");
         found.push(format!(
-            "{lines} that cannot be read ({}{more})",
-            shown.join("; ")
+            "{} that cannot be read",
+            count(lines as u64, "line")
         ));
+        found.extend(report.unreadable.iter().take(MOST_LINES).cloned());
+        if lines > MOST_LINES {
+            found.push(format!("and {} more", lines - MOST_LINES));
+        }
     }
     if report.repeated > 0 {
         found.push(format!("{} twice", entries(report.repeated)));
@@ -92,12 +89,17 @@ fn text(id: SessionId, report: &RepairReport) -> String {
             backup.display()
         ));
     }
-    let found = if found.is_empty() {
-        "nothing is wrong".to_owned()
+    let state = if found.is_empty() {
+        "nothing is wrong"
     } else {
-        found.join("; ")
+        "repaired"
     };
-    one_line(&format!("{id}: {found} ({} now)", entries(report.entries)))
+    let mut text = format!("{id}: {state} ({} now)", entries(report.entries));
+    for line in found {
+        text.push_str("\n  ");
+        text.push_str(&one_line(&line));
+    }
+    text
 }
 
 fn entries(number: u64) -> String {

@@ -16,7 +16,7 @@ pub(crate) enum SessionsCommand {
     Tree(SessionsTreeArguments),
     /// Make a copy of a session, and print its id.
     Fork(SessionsForkArguments),
-    /// Give an entry a label, or take it away.
+    /// Give an entry a label, or show the one that it has.
     Label(SessionsLabelArguments),
     /// Give a session a name, or show the one that it has.
     Name(SessionsNameArguments),
@@ -113,7 +113,7 @@ pub(crate) struct SessionsLabelArguments {
     pub(crate) id: String,
     /// The entry: its id, how it begins, or its label.
     pub(crate) entry: String,
-    /// The label. Without it, the entry has none any more.
+    /// The label; an empty one takes it away. Without it, the label is shown.
     pub(crate) text: Option<String>,
     #[command(flatten)]
     pub(crate) format: FormatArguments,
@@ -133,10 +133,10 @@ pub(crate) struct SessionsNameArguments {
 pub(crate) struct SessionsExportArguments {
     #[command(flatten)]
     pub(crate) session: SessionChoice,
-    /// The format. Without it, the one that FILE's name ends with; else JSON lines.
+    /// The format. Without it, the one that FILE's name ends with; on standard output JSON lines.
     #[arg(long, value_enum)]
     pub(crate) format: Option<ExportFormat>,
-    /// The file to write, instead of standard output.
+    /// The file to write; without it, or for `-`, standard output.
     #[arg(long, value_name = "FILE")]
     pub(crate) to: Option<PathBuf>,
     /// Write over a file that is there.

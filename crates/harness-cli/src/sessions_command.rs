@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use harness_session::{Access, Error, Filter, Header, Session, SessionId, Store};
+use harness_session::{Access, EntryId, Error, Filter, Header, Session, SessionId, Store};
 use serde_json::json;
 
 use crate::environment::Environment;
@@ -10,7 +10,7 @@ use crate::failure::{Exit, Failure};
 use crate::quantity::ShortIds;
 use crate::session_list::SessionList;
 use crate::session_page::SessionPage;
-use crate::session_place::SessionPlace;
+use crate::session_place::{SessionPlace, not_blank};
 use crate::session_tree::SessionTree;
 use crate::sessions_arguments::{
     SessionChoice, SessionsCommand, SessionsForkArguments, SessionsLabelArguments,
@@ -45,6 +45,10 @@ pub(crate) fn failure(error: &Error) -> Failure {
     match error {
         // What a run without a session would be spared is no help here.
         Error::Io { .. } => Failure::failed(error.to_string()),
+        // Nor is what a run could do in a copy.
+        Error::Locked { .. } => {
+            Failure::failed(error.to_string()).hint("wait until that process has ended")
+        }
         error => crate::session_place::failure(error),
     }
 }
@@ -145,8 +149,9 @@ fn tree(place: &SessionPlace, arguments: &SessionsTreeArguments) -> Result<ExitC
 
 fn fork(place: &SessionPlace, arguments: &SessionsForkArguments) -> Result<ExitCode, Failure> {
     let id = chosen(place, &arguments.session)?;
+    let before = arguments.before.as_deref();
+    before.map_or(Ok(()), not_blank)?;
     let session = open(place, id, Access::Read)?;
-    let before = arguments.before.as_ref();
     let fork = before
         .map(|text| session.find_entry(text))
         .transpose()
@@ -163,25 +168,77 @@ fn fork(place: &SessionPlace, arguments: &SessionsForkArguments) -> Result<ExitC
 
 fn label(place: &SessionPlace, arguments: &SessionsLabelArguments) -> Result<ExitCode, Failure> {
     let id = place.find(&arguments.id)?;
-    let text = arguments.text.as_deref().map(one_line);
-    if text.as_ref().is_some_and(|text| text.trim().is_empty()) {
-        return Err(Failure::usage("the label is empty").hint("without TEXT, it is taken away"));
-    }
+    not_blank(&arguments.entry)?;
+    let Some(text) = &arguments.text else {
+        return show_label(place, id, arguments);
+    };
+    let label = Some(one_line(text)).filter(|label| !label.trim().is_empty());
     let mut session = open(place, id, Access::Write)?;
     let entry = session
         .find_entry(&arguments.entry)
-        .and_then(|entry| session.set_label(entry, text.clone()).map(|()| entry))
-        .and_then(|entry| session.sync().map(|()| entry))
         .map_err(|error| failure(&error))?;
+    let moved = set_label(&mut session, entry, label.as_ref()).map_err(|error| failure(&error))?;
+    for other in &moved {
+        stderr::note(&format!(
+            "the entry {other} had this label, and has none now"
+        ));
+    }
     if arguments.format.wants_json() {
-        let done = json!({ "session": id, "entry": entry, "label": text });
+        let done = json!({ "session": id, "entry": entry, "label": label, "moved_from": moved });
         stdout::print(&done.to_string())?;
     }
     Ok(Exit::Finished.into())
 }
 
+/// Gives an entry a label, or takes it away, and gives the entries that had the same one: a label means
+/// one entry of a session.
+fn set_label(
+    session: &mut Session,
+    entry: EntryId,
+    label: Option<&String>,
+) -> Result<Vec<EntryId>, Error> {
+    let labels = session.labels()?;
+    let others = labels.iter().filter(|(_, other)| label == Some(*other));
+    let mut others: Vec<EntryId> = others.map(|(other, _)| *other).collect();
+    others.retain(|other| *other != entry);
+    session.set_label(entry, label.cloned())?;
+    for other in &others {
+        session.set_label(*other, None)?;
+    }
+    session.sync()?;
+    Ok(others)
+}
+
+fn show_label(
+    place: &SessionPlace,
+    id: SessionId,
+    arguments: &SessionsLabelArguments,
+) -> Result<ExitCode, Failure> {
+    let session = open(place, id, Access::Read)?;
+    let entry = session
+        .find_entry(&arguments.entry)
+        .map_err(|error| failure(&error))?;
+    let mut labels = session.labels().map_err(|error| failure(&error))?;
+    let label = labels.remove(&entry);
+    if arguments.format.wants_json() {
+        let shown = json!({ "session": id, "entry": entry, "label": label });
+        stdout::print(&shown.to_string())?;
+    } else if let Some(label) = label {
+        stdout::print(&one_line(&label))?;
+    } else {
+        stderr::note("the entry has no label");
+    }
+    Ok(Exit::Finished.into())
+}
+
 fn name(place: &SessionPlace, arguments: &SessionsNameArguments) -> Result<ExitCode, Failure> {
-    let id = chosen(place, &arguments.session)?;
+    let id = chosen(place, &arguments.session).map_err(|failure| match &arguments.session.id {
+        // One argument alone is the id, which not everybody expects.
+        Some(text) if arguments.text.is_none() => failure.hint(format!(
+            "to give a name, put the session's ID before it: harness sessions name ID {text:?}"
+        )),
+        _ => failure,
+    })?;
     let name = if let Some(text) = &arguments.text {
         let name = Some(one_line(text)).filter(|name| !name.trim().is_empty());
         let mut session = open(place, id, Access::Write)?;

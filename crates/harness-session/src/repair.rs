@@ -47,6 +47,8 @@ struct Damage {
     header: Option<String>,
     unreadable: Vec<String>,
     repeated: u64,
+    /// Entries that follow one that is not there.
+    loose: u64,
 }
 
 pub(crate) fn repair(
@@ -85,7 +87,11 @@ pub(crate) fn repair(
     let mut damage = look(&file).map_err(cannot_read)?;
     damage.header = first.as_ref().err().map(ToString::to_string);
     let mut backup = None;
-    if damage.header.is_some() || !damage.unreadable.is_empty() || damage.repeated > 0 {
+    let is_damaged = damage.header.is_some()
+        || !damage.unreadable.is_empty()
+        || damage.repeated > 0
+        || damage.loose > 0;
+    if is_damaged {
         let (new, kept) = replace(files, &file, "jsonl.before-repair", |to| {
             write(&file, files, first.as_ref().ok(), to).map_err(Error::io("cannot write", &path))
         })?;
@@ -102,6 +108,12 @@ pub(crate) fn repair(
     let mut log = JsonlLog::open(files.clone(), Access::Write, durability, migrations)?;
     log.sync()?;
     warnings.extend(log.take_warnings());
+    if damage.loose > 0 {
+        warnings.push(format!(
+            "entries that followed one that is not there: {}; each follows the entry before it now",
+            damage.loose
+        ));
+    }
     warnings.extend(damage.header.map(|problem| {
         format!("{problem}; it was given a new first line, which knows no working folder")
     }));
@@ -143,6 +155,8 @@ fn look(file: &File) -> io::Result<Damage> {
             Read::Blank => {}
             Read::Problem(why) => damage.unreadable.push(format!("line {number}: {why}")),
             Read::Entry(_, entry) => {
+                let is_loose = entry.parent.is_some_and(|parent| !seen.contains(&parent));
+                damage.loose += u64::from(is_loose);
                 if !seen.insert(entry.id) {
                     damage.repeated += 1;
                 }
@@ -191,6 +205,8 @@ struct Renamed {
     seen: HashMap<EntryId, u64>,
     names: HashMap<EntryId, EntryId>,
     last: Option<EntryId>,
+    /// The entry before.
+    before: Option<EntryId>,
 }
 
 impl Renamed {
@@ -198,7 +214,12 @@ impl Renamed {
     fn line(&mut self, entry: &Entry, bytes: &[u8]) -> io::Result<Option<Vec<u8>>> {
         let hash = hash_of(bytes);
         let mut id = entry.id;
-        let parent = entry.parent.and_then(|it| self.names.get(&it).copied());
+        // What follows an entry that is not there follows the one before, as it is read anyway.
+        let parent = match entry.parent {
+            Some(parent) if !self.seen.contains_key(&parent) => self.before,
+            Some(parent) => Some(self.names.get(&parent).copied().unwrap_or(parent)),
+            None => None,
+        };
         match self.seen.get(&entry.id) {
             Some(before) if *before == hash => return Ok(None),
             Some(_) => {
@@ -210,14 +231,13 @@ impl Renamed {
             }
         }
         self.last = self.last.max(Some(id));
-        if id == entry.id && parent.is_none() {
+        self.before = Some(id);
+        if id == entry.id && parent == entry.parent {
             return Ok(Some(bytes.to_vec()));
         }
         let mut fields: BTreeMap<&str, Box<RawValue>> = serde_json::from_slice(bytes)?;
         fields.insert("id", serde_json::value::to_raw_value(&id)?);
-        if let Some(parent) = parent {
-            fields.insert("parent", serde_json::value::to_raw_value(&parent)?);
-        }
+        fields.insert("parent", serde_json::value::to_raw_value(&parent)?);
         Ok(Some(serde_json::to_vec(&fields)?))
     }
 }

@@ -286,8 +286,14 @@ impl Session {
         }
         let labels = self.labels()?;
         let mut labelled = labels.iter().filter(|(_, label)| *label == text);
-        if let (Some((id, _)), None) = (labelled.next(), labelled.next()) {
-            return Ok(*id);
+        match (labelled.next(), labelled.next()) {
+            (Some((id, _)), None) => return Ok(*id),
+            (Some(_), Some(_)) => {
+                return Err(Error::Misuse(format!(
+                    "several entries are labelled `{text}`: name one by its id"
+                )));
+            }
+            (None, _) => {}
         }
         let wanted = text.to_ascii_lowercase();
         let mut found = None;

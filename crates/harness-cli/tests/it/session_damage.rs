@@ -129,3 +129,46 @@ fn sess_10_entries_that_are_there_twice_are_read_and_repaired() {
     let shown = sessions(&bed, &["show", &id], 0).stdout;
     assert!(shown.contains("second"), "{shown}");
 }
+
+/// What follows an entry that is gone is put right once, and told once.
+#[test]
+fn a_parent_that_points_nowhere_is_repaired_once() {
+    let bed = Bed::new();
+    talk(&bed, &[&["first"], &["--continue", "second"]]);
+    let id = ids(&bed)[0].clone();
+    let path = file(&bed, &id);
+    let text = fs::read_to_string(&path).unwrap();
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.remove(4);
+    fs::write(&path, lines.join("\n") + "\n").unwrap();
+    let report = sessions(&bed, &["repair", &id], 0).stdout;
+    assert!(report.contains("\n  entries that followed one"), "{report}");
+    let again = sessions(&bed, &["repair", &id], 0).stdout;
+    assert!(again.contains("nothing is wrong"), "{again}");
+    let shown = sessions(&bed, &["show", &id], 0);
+    assert_eq!(shown.stderr, "");
+    assert!(shown.stdout.contains("second"), "{shown:#?}");
+}
+
+/// What keeps sessions from being kept or read is a problem; one of a newer version is none.
+#[test]
+fn the_doctor_tells_damaged_sessions_from_newer_ones() {
+    let bed = Bed::new();
+    bed.write("script.json", r#"{"turns": [{"text": "Hi."}]}"#);
+    talk(&bed, &[&["first"]]);
+    let doctor = || bed.harness(&["doctor", "-m", "scripted:script.json"]);
+    doctor().end().exits(0);
+    let id = ids(&bed)[0].clone();
+    let path = file(&bed, &id);
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replacen("\"version\":1", "\"version\":9", 1)).unwrap();
+    let newer = doctor().end().exits(0).stdout;
+    assert!(newer.contains("use the newer version"), "{newer}");
+    assert!(!newer.contains("sessions repair"), "{newer}");
+    fs::write(&path, "nothing\n").unwrap();
+    let damaged = doctor().end().exits(2).stdout;
+    assert!(damaged.contains("sessions repair"), "{damaged}");
+    let file = bed.write("a-file", "");
+    let unusable = doctor().env("XDG_DATA_HOME", &file).end().exits(2).stdout;
+    assert!(unusable.contains("sessions cannot be kept"), "{unusable}");
+}

@@ -29,7 +29,7 @@ fn sess_14_an_interrupted_second_turn_is_kept() {
     talk(&bed, &[&["first"]]);
     let (running, _server) = silent_after(&bed, &[], &["--continue", "second"]);
     running.signal(Signal::INT);
-    running.end().exits(130);
+    running.end().exits(130).says(&["`harness run --continue"]);
     let server = Server::start([Answer::says("Three.")]);
     say(&bed, &server, &["--continue", "third"]).exits(0);
     let told = texts(&server.request().body);
@@ -119,8 +119,11 @@ fn a_session_in_use_is_said_to_be_and_can_be_forked() {
             .says(&["is in use", &id, "--fork"]);
     }
     sessions(&bed, &["delete", "-y", &id], 1).says(&["is in use"]);
-    sessions(&bed, &["name", &id, "x"], 1).says(&["is in use"]);
-    sessions(&bed, &["repair", &id], 1).says(&["is in use"]);
+    for arguments in [&["name", &id, "x"][..], &["repair", &id]] {
+        let ended = sessions(&bed, arguments, 1);
+        assert!(!ended.stderr.contains("--fork"), "{ended:#?}");
+        ended.says(&["is in use", "wait until that process has ended"]);
+    }
     assert_eq!(fs::read(file(&bed, &id)).unwrap(), before);
     // Whoever only reads is in nobody's way.
     let shown = sessions(&bed, &["show", &id], 0).stdout;

@@ -205,3 +205,104 @@ fn a_full_disk_ends_the_run_and_loses_nothing_that_was_said_to_be_kept() {
         ["user: first", "assistant: An answer.", "user: second"]
     );
 }
+
+/// A blank id begins every id: it is never one.
+#[test]
+fn a_blank_id_is_no_id() {
+    let bed = Bed::new();
+    let server = talk(&bed, &[&["first"]]);
+    let id = ids(&bed)[0].clone();
+    for arguments in [
+        &["delete", "-y", ""][..],
+        &["delete", "-y", " "],
+        &["show", ""],
+        &["fork", ""],
+        &["label", &id, "", "x"],
+        &["fork", &id, "--before", ""],
+    ] {
+        sessions(&bed, arguments, 2).says(&["the id is blank"]);
+    }
+    for arguments in [
+        &["--session", "", "hi"][..],
+        &["--fork", "", "hi"],
+        &["--continue", "--at", "", "hi"],
+    ] {
+        say(&bed, &server, arguments)
+            .exits(2)
+            .says(&["the id is blank"]);
+    }
+    sessions(&bed, &["delete", "-y", &id[..7]], 2).says(&["at least 8 characters", &id]);
+    assert_eq!(ids(&bed), std::slice::from_ref(&id));
+    sessions(&bed, &["delete", "-y", &id[..8]], 0);
+}
+
+/// A copy, or a new session, stays only if something was said in it.
+#[test]
+fn a_run_that_never_begins_leaves_no_session() {
+    let bed = Bed::new();
+    let server = talk(&bed, &[&["first"]]);
+    let id = ids(&bed)[0].clone();
+    for (arguments, said) in [
+        (&["--fork", &id][..], "nothing to go on with"),
+        (&["--fork", &id, "--at", "nope", "hi"], "no entry `nope`"),
+        (&["/compact"], "no conversation to make shorter"),
+    ] {
+        say(&bed, &server, arguments).exits(2).says(&[said]);
+        assert_eq!(ids(&bed), std::slice::from_ref(&id), "{arguments:?}");
+    }
+    // The model of the session is at an address that only a flag named.
+    bed.run(&["--fork", &id, "hi"]).end().exits(2).says(&[
+        "no model is there to go on with",
+        "x/y",
+        "--model",
+    ]);
+    // The summary of what is left behind fails.
+    let entry = object(&bed, &["show"])["messages"][0]["entry"].clone();
+    let entry = entry.as_str().unwrap();
+    let silent = Server::start((0..4).map(|_| Answer::status(400, "no")));
+    say(&bed, &silent, &["--fork", &id, "--at", entry, "hi"])
+        .exits(1)
+        .says(&["cannot be summarised"]);
+    assert_eq!(ids(&bed), [id]);
+    // Nothing can be written but the beginning.
+    let long = "long ".repeat(2_000);
+    let folder = bed.root().join("other");
+    fs::create_dir(&folder).unwrap();
+    let arguments = ["-C", folder.to_str().unwrap(), "-m", "x/y", "--base-url"];
+    bed.run(&[&arguments[..], &[&server.url(), &long]].concat())
+        .no_file_above(2)
+        .end()
+        .exits(1)
+        .says(&["the conversation could not be kept: cannot write"]);
+    assert_eq!(ids(&bed).len(), 1);
+}
+
+/// What ended before its time says how to go on.
+#[test]
+fn a_run_that_was_cut_short_says_how_to_go_on() {
+    let bed = Bed::new();
+    let call = Reply::calls("c1", "ls", &json!({}));
+    let server = Server::replies(Wire::Chat, &[call.clone(), call, Reply::says("Done.")]);
+    say(&bed, &server, &["--max-turns", "1", "go"])
+        .exits(3)
+        .says(&["--max-turns allows more; `harness run --continue` goes on"]);
+    let unkept = say(&bed, &server, &["--max-turns", "1", "--no-session", "go"]).exits(3);
+    assert!(!unkept.stderr.contains("--continue"), "{unkept:#?}");
+    say(&bed, &server, &["--continue"])
+        .exits(0)
+        .answers("Done.");
+}
+
+#[test]
+fn a_session_of_a_folder_above_is_named() {
+    let bed = Bed::new();
+    let server = talk(&bed, &[&["first"]]);
+    let below = bed.work().join("a/b");
+    fs::create_dir_all(&below).unwrap();
+    let arguments = ["--continue", "hi", "-C", below.to_str().unwrap()];
+    let alone = say(&bed, &server, &arguments).exits(2);
+    assert!(!alone.stderr.contains("continue -C"), "{alone:#?}");
+    fs::create_dir(bed.work().join(".git")).unwrap();
+    let hint = format!("harness run --continue -C {}", bed.work().display());
+    say(&bed, &server, &arguments).exits(2).says(&[&hint]);
+}

@@ -228,7 +228,14 @@ fn a_fork_goes_its_own_way_and_the_tree_knows_it() {
     let off = entries.iter().filter(|entry| entry["on_branch"] == false);
     assert_eq!(off.count(), 2);
 
-    sessions(&bed, &["label", &id, "the turn"], 0);
+    let shown = sessions(&bed, &["label", &id, "the turn"], 0).stdout;
+    assert_eq!(shown, "the turn\n");
+    assert_eq!(object(&bed, &["label", &id, &second])["label"], "the turn");
+    sessions(&bed, &["label", &id, &reply], 0).notes("has no label");
+    // A label means one entry.
+    sessions(&bed, &["label", &id, &reply, "the turn"], 0).notes(&second);
+    assert_eq!(object(&bed, &["label", &id, "the turn"])["entry"], *reply);
+    sessions(&bed, &["label", &id, "the turn", ""], 0);
     let tree = sessions(&bed, &["tree", &id], 0).stdout;
     assert!(!tree.contains("[the turn]"), "{tree}");
     sessions(&bed, &["label", &id, "nope", "x"], 2).says(&["no entry `nope`", "sessions tree"]);
@@ -244,6 +251,7 @@ fn a_session_has_the_name_that_it_is_given() {
     let list = sessions(&bed, &["list"], 0).stdout;
     assert!(list.trim_end().ends_with("The \\u{1b}[1mparser"), "{list}");
     assert_eq!(object(&bed, &["name", &id])["name"], "The \\u{1b}[1mparser");
+    sessions(&bed, &["name", "The parser"], 2).says(&["no session", "sessions name ID"]);
     sessions(&bed, &["name", &id, ""], 0);
     assert_eq!(object(&bed, &["list"])[0]["name"], Value::Null);
 }
@@ -270,12 +278,19 @@ fn an_export_is_whole_private_and_never_in_the_way() {
         let mode = fs::metadata(bed.work().join(name)).unwrap().permissions();
         assert_eq!(mode.mode() & 0o777, 0o600, "{name}");
     }
+    for name in ["a.pdf", "noending"] {
+        sessions(&bed, &["export", "--to", name], 2).says(&[name, "--format"]);
+        assert!(!bed.work().join(name).exists());
+    }
+    assert_eq!(sessions(&bed, &["export", "--to", "-"], 0).stdout, stored);
     bed.write("a.md", "mine");
     sessions(&bed, &["export", "--to", "a.md"], 2).says(&["a.md is there already", "--force"]);
     assert_eq!(bed.read("a.md"), "mine");
     sessions(&bed, &["export", "--to", "a.md", "--force"], 0);
     assert!(bed.read("a.md").contains("An answer."));
-    sessions(&bed, &["export", "--to", "no/a.md"], 1).says(&["cannot write", "no/a.md"]);
+    let ended = sessions(&bed, &["export", "--to", "no/a.md"], 1);
+    assert!(!ended.stderr.contains(".harness-export"), "{ended:#?}");
+    ended.says(&["cannot write", "no/a.md"]);
     // What cannot be written is no file.
     let before = bed.files();
     bed.harness(&["sessions", "export", "--to", "b.html"])
