@@ -109,14 +109,14 @@ pub(crate) struct SessionArguments {
     /// Go on with the folder's last session.
     #[arg(long = "continue", conflicts_with_all = ["session", "fork", "no_session"])]
     pub(crate) go_on: bool,
-    /// Go on with this session: its id, or how it begins.
+    /// Go on with this session: its id, or its beginning or end.
     #[arg(long, value_name = "ID", conflicts_with_all = ["fork", "no_session"])]
     pub(crate) session: Option<String>,
     /// Go on in a copy of this session.
     #[arg(long, value_name = "ID", conflicts_with = "no_session")]
     pub(crate) fork: Option<String>,
-    /// Go on from this entry of the session: its id, how it begins, or its label. What is left behind
-    /// is summarised.
+    /// Go on from this entry of the session: its id, or its beginning or end, or its label. What is left
+    /// behind is summarised.
     #[arg(long, value_name = "ENTRY")]
     pub(crate) at: Option<String>,
     /// With --at: leave it behind without a summary.

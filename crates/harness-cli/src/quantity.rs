@@ -1,4 +1,4 @@
-//! Times, sizes and beginnings of ids, for people.
+//! Times and sizes, for people.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -6,14 +6,12 @@ use harness_session::Timestamp;
 
 /// The last millisecond of the year 9999: no clock shows more.
 const END_OF_TIME: u64 = 253_402_300_799_000;
-/// The fewest characters of an id that are shown.
-const LEAST: usize = 8;
 
-/// A time in UTC: `2026-03-01 14:05:09`.
+/// A time: `2026-03-01 14:05:09 UTC`.
 pub(crate) fn date_time(time: Timestamp) -> String {
     let time: SystemTime = UNIX_EPOCH + Duration::from_millis(time.0.min(END_OF_TIME));
     let text = humantime::format_rfc3339_seconds(time).to_string();
-    text.replace('T', " ").trim_end_matches('Z').to_owned()
+    text.replace('T', " ").replace('Z', " UTC")
 }
 
 /// How long ago a time was: `3 min ago`.
@@ -48,47 +46,16 @@ pub(crate) fn count(number: u64, what: &str) -> String {
     format!("{number} {what}{plural}")
 }
 
-/// The shortest beginnings of ids that tell them apart.
-#[derive(Debug)]
-pub(crate) struct ShortIds {
-    sorted: Vec<String>,
-}
-
-impl ShortIds {
-    pub(crate) fn of(ids: impl Iterator<Item = impl ToString>) -> Self {
-        let mut sorted: Vec<String> = ids.map(|id| id.to_string()).collect();
-        sorted.sort_unstable();
-        sorted.dedup();
-        Self { sorted }
-    }
-
-    /// The beginning of an id that none of the others has.
-    pub(crate) fn short(&self, id: &impl ToString) -> String {
-        let id = id.to_string();
-        let place = self.sorted.partition_point(|other| *other < id);
-        let before = place.checked_sub(1);
-        let neighbours = [before, Some(place), Some(place + 1)];
-        let others = neighbours.into_iter().flatten();
-        let others = others.filter_map(|place| self.sorted.get(place));
-        let longest = others.filter(|other| **other != id).map(|other| {
-            let pairs = id.bytes().zip(other.bytes());
-            pairs.take_while(|(one, other)| one == other).count()
-        });
-        let mut length = longest.max().map_or(LEAST, |same| (same + 1).max(LEAST));
-        if id.as_bytes().get(length.saturating_sub(1)) == Some(&b'-') {
-            length += 1;
-        }
-        id.get(..length).unwrap_or(&id).to_owned()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn times_and_sizes_can_be_read() {
-        assert_eq!(date_time(Timestamp(951_782_400_000)), "2000-02-29 00:00:00");
+        assert_eq!(
+            date_time(Timestamp(951_782_400_000)),
+            "2000-02-29 00:00:00 UTC"
+        );
         // A time that no clock shows is no reason to stop.
         date_time(Timestamp(u64::MAX));
         let now = Timestamp(200_000_000);
@@ -113,20 +80,5 @@ mod tests {
         for (bytes, expected) in checks {
             assert_eq!(size(bytes), expected);
         }
-    }
-
-    #[test]
-    fn short_ids_are_those_of_no_other() {
-        let ids = [
-            "01980000-0001-7000-8000-000000000000",
-            "01980000-0001-7000-8000-000000000001",
-            "01980000-0002-7000-8000-000000000000",
-            "02980000-0002-7000-8000-000000000000",
-        ];
-        let short = ShortIds::of(ids.iter());
-        let expected = [ids[0], ids[1], "01980000-0002", "02980000"];
-        assert_eq!(ids.map(|id| short.short(&id)), expected);
-        let one = ShortIds::of(["0198", "01980000-1", "01980000-2"].iter());
-        assert_eq!(one.short(&"01980000-2"), "01980000-2");
     }
 }

@@ -8,9 +8,11 @@ use harness_core::Message;
 use harness_session::{Body, Entry, Error, Session};
 use serde_json::{Value, json};
 
-use crate::quantity::{ShortIds, date_time, size};
+use crate::quantity::{date_time, size};
 use crate::session_facts::Facts;
+use crate::session_sent::Sent;
 use crate::session_words::{line, messages, reply_text, user_text, word};
+use crate::short_ids::ShortIds;
 use crate::terminal::one_line;
 
 /// The most characters of a call's arguments.
@@ -27,6 +29,7 @@ pub(crate) struct SessionPage<'s> {
     facts: Facts,
     name: Option<String>,
     bytes: u64,
+    ids: ShortIds,
 }
 
 impl<'s> SessionPage<'s> {
@@ -37,14 +40,28 @@ impl<'s> SessionPage<'s> {
             facts: Facts::of(session)?,
             name: session.name()?,
             bytes: fs::metadata(path).map_or(0, |metadata| metadata.len()),
+            ids: ShortIds::of_entries(session)?,
         })
     }
 
     /// For people: the facts, and the conversation of the branch.
     pub(crate) fn text(&self) -> Result<String, Error> {
         let mut text = self.head();
-        for entry in self.branch()? {
-            self.put(&mut text, &entry)?;
+        let branch = self.branch()?;
+        let sent = Sent::of(self.session, &branch)?;
+        for (place, entry) in branch.iter().enumerate() {
+            if let Body::Compaction(body) = &entry.body {
+                let (id, said) = (
+                    self.ids.short(&entry.id),
+                    sent.compaction(&branch, place, body),
+                );
+                let _ = write!(
+                    text,
+                    "\n[compaction {id}, {}: {said}]\n",
+                    one_line(&body.reason)
+                );
+            }
+            self.put(&mut text, entry, sent.mark(place, entry))?;
         }
         Ok(text)
     }
@@ -54,11 +71,15 @@ impl<'s> SessionPage<'s> {
         let mut text = self.head();
         text.push('\n');
         let log = self.session.log();
+        let nodes = self.session.nodes()?;
+        let widths = nodes.iter().map(|node| self.ids.short(&node.id).len());
+        let width = widths.max().unwrap_or_default();
         for number in 0..log.len() {
             match log.read(number) {
                 Ok(entry) => {
-                    let (time, line) = (date_time(entry.time), line(log, &entry)?);
-                    let _ = writeln!(text, "{}  {time}  {line}", entry.id);
+                    let line = line(log, &entry, &self.ids)?;
+                    let (id, time) = (self.ids.short(&entry.id), date_time(entry.time));
+                    let _ = writeln!(text, "{id:<width$}  {time}  {line}");
                 }
                 Err(error @ Error::Unreadable { .. }) => {
                     let _ = writeln!(text, "({})", one_line(&error.to_string()));
@@ -94,7 +115,7 @@ impl<'s> SessionPage<'s> {
                     "parent": entry.parent,
                     "time": entry.time,
                     "type": entry.body.kind(),
-                    "line": line(log, &entry)?,
+                    "line": line(log, &entry, &self.ids)?,
                 }));
             }
             object["entry_list"] = lines.into();
@@ -150,28 +171,28 @@ impl<'s> SessionPage<'s> {
     }
 
     /// What an entry brings into the conversation.
-    fn put(&self, text: &mut String, entry: &Entry) -> Result<(), Error> {
+    fn put(&self, text: &mut String, entry: &Entry, mark: &str) -> Result<(), Error> {
         let kind = match &entry.body {
             Body::Compaction(_) => ", a summary of what was before",
             Body::BranchSummary(_) => ", a summary of what was left behind",
             _ => "",
         };
         for message in messages(self.session.log(), entry)? {
-            let id = entry.id;
+            let id = self.ids.short(&entry.id);
             match message {
                 Message::User(user) => {
                     let said = user_text(&user);
-                    let _ = write!(text, "\n[user {id}{kind}]\n{}\n", said.trim_end());
+                    let _ = write!(text, "\n[user {id}{kind}{mark}]\n{}\n", said.trim_end());
                 }
                 Message::Assistant(reply) => {
                     let said = reply_text(&reply, ARGUMENTS);
-                    let _ = write!(text, "\n[assistant {id}{kind}]\n{said}");
+                    let _ = write!(text, "\n[assistant {id}{kind}{mark}]\n{said}");
                 }
                 Message::ToolResults(results) => {
                     for result in &results.results {
                         let (name, word) = (one_line(&result.name), word(&result.outcome));
                         let shown = bounded(&result.outcome.shown_text());
-                        let _ = write!(text, "\n[{name}: {word}]\n{shown}");
+                        let _ = write!(text, "\n[{name}: {word}{mark}]\n{shown}");
                     }
                 }
                 _ => {}
@@ -193,12 +214,6 @@ fn bounded(text: &str) -> String {
         0 => format!("{shown}\n"),
         more => format!("{shown}\n(… {more} more bytes)\n"),
     }
-}
-
-/// The beginnings of ids that tell the entries of a session apart.
-pub(crate) fn short_entries(session: &Session) -> Result<ShortIds, Error> {
-    let nodes = session.nodes()?;
-    Ok(ShortIds::of(nodes.iter().map(|node| node.id)))
 }
 
 #[cfg(test)]

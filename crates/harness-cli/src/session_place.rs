@@ -33,7 +33,7 @@ impl SessionPlace {
         })
     }
 
-    /// The session whose id begins like this.
+    /// The session whose id is this, or begins or ends like this.
     pub(crate) fn find(&self, text: &str) -> Result<SessionId, Failure> {
         not_blank(text)?;
         self.store.find(text).map_err(|error| failure(&error))
@@ -62,7 +62,9 @@ pub(crate) fn failure(error: &Error) -> Failure {
         Error::NotFound(_) => {
             Failure::usage(message).hint("`harness sessions list --all` shows those that there are")
         }
-        Error::Ambiguous { .. } => Failure::usage(message).hint("give more of the id"),
+        Error::Ambiguous { .. } | Error::TooShort(_) => {
+            Failure::usage(message).hint("give more of the id")
+        }
         Error::Locked { session, .. } => Failure::failed(message).hint(format!(
             "wait for it, or go on in a copy: harness run --fork {session}"
         )),

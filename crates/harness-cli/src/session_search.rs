@@ -1,8 +1,9 @@
 //! `harness sessions search`.
 
+use std::collections::HashMap;
 use std::process::ExitCode;
 
-use harness_session::{Hit, Store};
+use harness_session::{Access, Hit, Session, SessionId, Store};
 use serde_json::{Value, json};
 
 use crate::failure::{Exit, Failure};
@@ -10,6 +11,7 @@ use crate::quantity::date_time;
 use crate::session_place::SessionPlace;
 use crate::sessions_arguments::SessionsSearchArguments;
 use crate::sessions_command::{failure, filter, short_ids};
+use crate::short_ids::ShortIds;
 use crate::skill_list::table;
 use crate::terminal::one_line;
 use crate::{stderr, stdout};
@@ -33,10 +35,12 @@ pub(crate) fn search(
         return Ok(Exit::Finished.into());
     }
     let ids = short_ids(place)?;
+    let entries = entries_of(place, &hits);
     let rows = hits.iter().map(|hit| {
+        let known = entries.get(&hit.session);
         [
             ids.short(&hit.session),
-            hit.entry.to_string(),
+            known.map_or_else(|| hit.entry.to_string(), |ids| ids.short(&hit.entry)),
             one_line(&hit.role),
             date_time(hit.time),
             one_line(&hit.excerpt),
@@ -52,6 +56,20 @@ pub(crate) fn search(
         stderr::note("there may be more; `--limit N` shows them");
     }
     Ok(Exit::Finished.into())
+}
+
+/// The short ids of the entries of the sessions that were found. What cannot be opened any more has none.
+fn entries_of(place: &SessionPlace, hits: &[Hit]) -> HashMap<SessionId, ShortIds> {
+    let mut known = HashMap::new();
+    for hit in hits {
+        if !known.contains_key(&hit.session)
+            && let Ok(session) = Session::open(&place.store, hit.session, Access::Read)
+            && let Ok(ids) = ShortIds::of_entries(&session)
+        {
+            known.insert(hit.session, ids);
+        }
+    }
+    known
 }
 
 fn object(hit: &Hit) -> Value {

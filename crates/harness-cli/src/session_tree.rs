@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use harness_session::{EntryId, Error, Header, Listed, NodeKind, Session, SessionId};
+use harness_session::{EntryId, Error, Header, Listed, NodeKind, Session, SessionId, Store};
 use serde_json::{Value, json};
 
-use crate::quantity::ShortIds;
 use crate::session_list::about;
-use crate::session_page::short_entries;
 use crate::session_words::line;
+use crate::short_ids::ShortIds;
 use crate::terminal::{excerpt, one_line};
 
 /// The most characters of a label.
@@ -56,7 +55,7 @@ impl SessionTree {
             entries: Vec::new(),
             roots: Vec::new(),
             leaf: None,
-            short: short_entries(session)?,
+            short: ShortIds::of_entries(session)?,
         };
         // For each node, the last entry on the way to it that is shown: itself, if it is.
         let mut nearest: Vec<Option<usize>> = Vec::with_capacity(nodes.len());
@@ -75,7 +74,7 @@ impl SessionTree {
             let (line, kind, time) = match log.read(number as u64) {
                 Ok(entry) => {
                     let kind = entry.body.kind().to_owned();
-                    (line(log, &entry)?, kind, Some(entry.time))
+                    (line(log, &entry, &tree.short)?, kind, Some(entry.time))
                 }
                 Err(Error::Unreadable { .. }) => {
                     ("(cannot be read)".to_owned(), "unreadable".to_owned(), None)
@@ -109,7 +108,7 @@ impl SessionTree {
     }
 
     /// The sessions that this one came from, the oldest first, and those that came from it.
-    pub(crate) fn family(&self, listed: &[Listed], ids: ShortIds) -> Family {
+    pub(crate) fn family(&self, listed: &[Listed], ids: ShortIds, store: &dyn Store) -> Family {
         let known: BTreeMap<SessionId, &Listed> = listed
             .iter()
             .map(|listed| (listed.header.id, listed))
@@ -123,7 +122,10 @@ impl SessionTree {
                 break;
             }
             let listed = known.get(&id);
-            let what = listed.map_or_else(|| "(is not there any more)".to_owned(), |it| about(it));
+            let what = listed.map_or_else(
+                || "(is not there any more)".to_owned(),
+                |it| about(it, store),
+            );
             ancestors.push((id, what));
             next = listed.and_then(|listed| listed.header.parent.clone());
         }
@@ -134,7 +136,7 @@ impl SessionTree {
                 let parent = listed.header.parent.as_ref();
                 parent.is_some_and(|parent| parent.session == self.header.id)
             })
-            .map(|listed| (listed.header.id, about(listed)))
+            .map(|listed| (listed.header.id, about(listed, store)))
             .collect();
         forks.sort();
         Family {

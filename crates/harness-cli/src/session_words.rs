@@ -8,13 +8,14 @@ use harness_core::{
 };
 use harness_session::{Body, Entry, Error, Intent, Log, ResultsBody, Settled};
 
+use crate::short_ids::ShortIds;
 use crate::terminal::excerpt;
 
 /// The most characters of what an entry says in one line.
 const LINE: usize = 90;
 
 /// An entry in one line: its kind, and what it says.
-pub(crate) fn line(log: &dyn Log, entry: &Entry) -> Result<String, Error> {
+pub(crate) fn line(log: &dyn Log, entry: &Entry, ids: &ShortIds) -> Result<String, Error> {
     let text = match &entry.body {
         Body::Message(body) => match &*body.message {
             Message::User(user) => format!("user: {}", user_text(user)),
@@ -37,8 +38,8 @@ pub(crate) fn line(log: &dyn Log, entry: &Entry) -> Result<String, Error> {
         Body::ThinkingChange(body) => format!("thinking: {}", body.thinking.as_str()),
         Body::Leaf(_) => "goes on here".to_owned(),
         Body::Label(body) => match &body.label {
-            Some(label) => format!("label of {}: {label}", body.target),
-            None => format!("no label any more: {}", body.target),
+            Some(label) => format!("label of {}: {label}", ids.short(&body.target)),
+            None => format!("no label any more: {}", ids.short(&body.target)),
         },
         Body::Name(body) => match &body.name {
             Some(name) => format!("name: {name}"),

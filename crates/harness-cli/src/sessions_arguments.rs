@@ -52,7 +52,7 @@ impl SessionsCommand {
 /// A session; the folder's last one if none is named.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct SessionChoice {
-    /// The session: its id, or how it begins. Without it, the folder's last one.
+    /// The session: its id, or its beginning or end. Without it, the folder's last one.
     pub(crate) id: Option<String>,
     /// The folder whose last session is meant.
     #[arg(short = 'C', long, value_name = "DIR")]
@@ -100,18 +100,21 @@ pub(crate) struct SessionsTreeArguments {
 pub(crate) struct SessionsForkArguments {
     #[command(flatten)]
     pub(crate) session: SessionChoice,
-    /// Only what stands before this message of the user's: its id, how it begins, or its label.
+    /// Only what stands before this message of the user's: its id, or its beginning or end, or its label.
     #[arg(long, value_name = "ENTRY")]
     pub(crate) before: Option<String>,
+    /// Only what stands up to this entry, as `run --at` takes it: before it if it is the user's message.
+    #[arg(long, value_name = "ENTRY", conflicts_with = "before")]
+    pub(crate) at: Option<String>,
     #[command(flatten)]
     pub(crate) format: FormatArguments,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct SessionsLabelArguments {
-    /// The session: its id, or how it begins.
+    /// The session: its id, or its beginning or end.
     pub(crate) id: String,
-    /// The entry: its id, how it begins, or its label.
+    /// The entry: its id, or its beginning or end, or its label.
     pub(crate) entry: String,
     /// The label; an empty one takes it away. Without it, the label is shown.
     pub(crate) text: Option<String>,
@@ -167,7 +170,7 @@ pub(crate) struct SessionsRepairArguments {
 
 #[derive(Args, Debug)]
 pub(crate) struct SessionsDeleteArguments {
-    /// The sessions: their ids, or how they begin.
+    /// The sessions: their ids, or their beginnings or ends.
     #[arg(required = true, value_name = "ID")]
     pub(crate) ids: Vec<String>,
     /// Do not ask.

@@ -7,7 +7,6 @@ use serde_json::json;
 
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
-use crate::quantity::ShortIds;
 use crate::session_list::SessionList;
 use crate::session_page::SessionPage;
 use crate::session_place::{SessionPlace, not_blank};
@@ -17,6 +16,7 @@ use crate::sessions_arguments::{
     SessionsListArguments, SessionsNameArguments, SessionsShowArguments, SessionsTreeArguments,
 };
 use crate::setup::working_folder;
+use crate::short_ids::ShortIds;
 use crate::terminal::one_line;
 use crate::{session_delete, session_export, session_repair, session_search, stderr, stdout};
 
@@ -87,7 +87,7 @@ pub(crate) fn filter(all: bool, cwd: Option<&std::path::PathBuf>) -> Result<Filt
     Ok(Filter::of_folder(folder))
 }
 
-/// The beginnings of ids that tell all sessions apart.
+/// The ends of ids that tell all sessions apart.
 pub(crate) fn short_ids(place: &SessionPlace) -> Result<ShortIds, Failure> {
     let ids = place.store.ids().map_err(|error| failure(&error))?;
     Ok(ShortIds::of(ids.iter()))
@@ -98,7 +98,7 @@ fn list(place: &SessionPlace, arguments: &SessionsListArguments) -> Result<ExitC
     let mut listed = place.store.list(&filter).map_err(|error| failure(&error))?;
     let all = listed.len();
     listed.truncate(arguments.limit.unwrap_or(usize::MAX));
-    let list = SessionList::of(listed, short_ids(place)?);
+    let list = SessionList::of(listed, short_ids(place)?, &place.store);
     if arguments.format.wants_json() {
         stdout::print(&list.json(place))?;
         return Ok(Exit::Finished.into());
@@ -138,7 +138,7 @@ fn tree(place: &SessionPlace, arguments: &SessionsTreeArguments) -> Result<ExitC
     let others = place.store.list(&Filter::default());
     let tree = SessionTree::of(&session, arguments.all).map_err(|error| failure(&error))?;
     let others = others.map_err(|error| failure(&error))?;
-    let family = tree.family(&others, short_ids(place)?);
+    let family = tree.family(&others, short_ids(place)?, &place.store);
     stdout::print(&if arguments.format.wants_json() {
         tree.json(&family)
     } else {
@@ -149,13 +149,16 @@ fn tree(place: &SessionPlace, arguments: &SessionsTreeArguments) -> Result<ExitC
 
 fn fork(place: &SessionPlace, arguments: &SessionsForkArguments) -> Result<ExitCode, Failure> {
     let id = chosen(place, &arguments.session)?;
-    let before = arguments.before.as_deref();
-    before.map_or(Ok(()), not_blank)?;
+    let entry = arguments.before.as_deref().or(arguments.at.as_deref());
+    entry.map_or(Ok(()), not_blank)?;
     let session = open(place, id, Access::Read)?;
-    let fork = before
+    let fork = entry
         .map(|text| session.find_entry(text))
         .transpose()
-        .and_then(|before| session.fork(&place.store, before))
+        .and_then(|entry| match arguments.before {
+            Some(_) => session.fork(&place.store, entry),
+            None => session.fork_at(&place.store, entry),
+        })
         .map_err(|error| failure(&error))?;
     stdout::print(&if arguments.format.wants_json() {
         let Header { id, parent, .. } = fork.header();

@@ -13,8 +13,11 @@ pub enum Error {
     /// The store has no such session.
     #[error("there is no session {0}")]
     NotFound(String),
-    /// Several sessions begin like this.
-    #[error("several sessions begin with `{prefix}`: {}", .ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    /// It is too short to tell ids apart by it.
+    #[error("`{0}` is too short for an id: give at least 4 characters of its beginning or its end")]
+    TooShort(String),
+    /// Several sessions begin or end like this.
+    #[error("several sessions begin or end with `{prefix}`: {}", crate::typed_id::few(.ids))]
     Ambiguous {
         /// What was given.
         prefix: String,
@@ -103,6 +106,7 @@ impl Error {
             // A full disk may have room again, a writer may be gone.
             Self::Locked { .. } | Self::Io { .. } | Self::Database(_) => true,
             Self::NotFound(_)
+            | Self::TooShort(_)
             | Self::Ambiguous { .. }
             | Self::Changed { .. }
             | Self::Newer { .. }

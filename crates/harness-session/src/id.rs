@@ -94,23 +94,21 @@ fn fresh(time: Timestamp) -> Uuid {
     uuid::Builder::from_unix_timestamp_millis(time.0, &bits).into_uuid()
 }
 
-/// The least UUID of version 7 that is larger: within the same millisecond, or in the next one if its
-/// numbers are used up.
+/// A UUID of version 7 that is larger: the number behind the time is increased, or the next millisecond is
+/// taken if the numbers of this one are used up. Its end is random, as that of each other: people tell ids
+/// apart by their ends.
 fn next_after(last: Uuid) -> Uuid {
     const RANDOM_BITS: u128 = 62;
     let value = last.as_u128();
-    let low = value & ((1 << RANDOM_BITS) - 1);
-    let high = (value >> 64) & 0xfff;
+    let number = (value >> 64) & 0xfff;
     let time = value >> 80;
-    let number = (high << RANDOM_BITS) | low;
-    let (time, number) = if number + 1 < 1 << (RANDOM_BITS + 12) {
+    let (time, number) = if number < 0xfff {
         (time, number + 1)
     } else {
         (time + 1, 0)
     };
-    let high = number >> RANDOM_BITS;
-    let low = number & ((1 << RANDOM_BITS) - 1);
-    Uuid::from_u128((time << 80) | (0x7 << 76) | (high << 64) | (0b10 << RANDOM_BITS) | low)
+    let low = Uuid::new_v4().as_u128() & ((1 << RANDOM_BITS) - 1);
+    Uuid::from_u128((time << 80) | (0x7 << 76) | (number << 64) | (0b10 << RANDOM_BITS) | low)
 }
 
 fn time_of(id: Uuid) -> Timestamp {
@@ -162,6 +160,19 @@ mod tests {
                 last = Some(id);
             }
         }
+    }
+
+    #[test]
+    fn ids_of_one_millisecond_have_ends_of_their_own() {
+        let mut last = None;
+        let mut ends = std::collections::BTreeSet::new();
+        for _ in 0..1_000 {
+            let id = EntryId::after(last, Timestamp(5_000));
+            // Bits that counting would not change.
+            ends.insert(id.0.as_u128() >> 8 & 0xffff_ffff);
+            last = Some(id);
+        }
+        assert!(ends.len() > 990, "{}", ends.len());
     }
 
     #[test]

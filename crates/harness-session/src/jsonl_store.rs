@@ -16,7 +16,7 @@ use crate::migration::Migrations;
 use crate::prefilter::Prefilter;
 use crate::repair::{RepairReport, repair};
 use crate::scan::{Read, read};
-use crate::search::Query;
+use crate::search::{Hits, Query};
 use crate::session_files::{SessionFiles, canonical, create_folder, id_of, key_of, open_regular};
 use crate::store::{Access, Durability, Filter, Hit, Listed, Log, Store};
 
@@ -147,8 +147,7 @@ impl JsonlStore {
         files: &SessionFiles,
         query: &Query,
         prefilter: &Prefilter,
-        most: usize,
-        hits: &mut Vec<Hit>,
+        hits: &mut Hits,
     ) -> Result<(), Error> {
         let path = files.session();
         let cannot_read = |error| Error::io("cannot read", &path)(error);
@@ -161,13 +160,13 @@ impl JsonlStore {
         let mut lines = Lines::new(&file, 0, size);
         // The header is no entry.
         lines.next().map_err(cannot_read)?;
-        while hits.len() < most
+        while !hits.is_full()
             && let Some(line) = lines.next().map_err(cannot_read)?
         {
             if prefilter.lets_through(line.bytes)
                 && let Read::Entry(_, entry) = read(&line)
             {
-                hits.extend(query.hit(files.id, &entry));
+                hits.take(query.hit(files.id, &entry));
             }
         }
         Ok(())
@@ -232,17 +231,17 @@ impl Store for JsonlStore {
             return Ok(Vec::new());
         };
         let prefilter = Prefilter::new(query.words());
-        let mut hits = Vec::new();
+        let mut hits = Hits::new(most);
         for (listed, files) in self.glances(filter)? {
-            if hits.len() >= most {
+            if hits.is_full() {
                 break;
             }
             if listed.problem.is_none() {
                 // One that cannot be read, or is gone, does not keep the others from being searched.
-                let _ = self.search_one(&files, &query, &prefilter, most, &mut hits);
+                let _ = self.search_one(&files, &query, &prefilter, &mut hits);
             }
         }
-        Ok(hits)
+        Ok(hits.into_found())
     }
 
     fn delete(&self, id: SessionId) -> Result<(), Error> {

@@ -79,6 +79,7 @@ mod store;
 mod tail;
 #[cfg(feature = "test-support")]
 pub mod test_support;
+mod typed_id;
 
 pub use context::{Context, Queued};
 pub use entry::{

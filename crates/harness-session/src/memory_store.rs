@@ -10,7 +10,7 @@ use crate::glance::prompt_of;
 use crate::header::Header;
 use crate::id::{EntryId, SessionId, Timestamp};
 use crate::node::{Node, NodeKind};
-use crate::search::Query;
+use crate::search::{Hits, Query};
 use crate::store::{Access, Filter, Hit, Listed, Log, Store};
 
 /// Sessions in memory, which end with the process: for tests, and for programs that keep nothing.
@@ -159,14 +159,16 @@ impl Store for MemoryStore {
         let Some(query) = Query::new(query) else {
             return Ok(Vec::new());
         };
-        let mut hits = Vec::new();
+        let mut hits = Hits::new(most);
         for session in self.filtered(filter) {
-            let entries = session.entries();
-            let found = entries.all.iter();
-            let found = found.filter_map(|(_, entry)| query.hit(session.header.id, entry));
-            hits.extend(found.take(most - hits.len()));
+            for (_, entry) in &session.entries().all {
+                if hits.is_full() {
+                    break;
+                }
+                hits.take(query.hit(session.header.id, entry));
+            }
         }
-        Ok(hits)
+        Ok(hits.into_found())
     }
 
     fn delete(&self, id: SessionId) -> Result<(), Error> {

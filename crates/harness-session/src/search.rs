@@ -1,11 +1,12 @@
 //! Looking for words in entries.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use harness_core::{AssistantPart, Message, OutputPart, UserMessage, UserPart};
 
 use crate::entry::{Body, Entry, Settled};
-use crate::id::SessionId;
+use crate::id::{EntryId, SessionId};
 use crate::store::Hit;
 
 /// The most bytes of an excerpt before and behind what was found.
@@ -41,6 +42,43 @@ impl Query {
         // Lower case may have another length; where it begins is then only about right.
         let at = text.floor_char_boundary(first.unwrap_or_default().min(text.len()));
         Some(Hit::new(session, entry, role, excerpt(&text, at)))
+    }
+}
+
+/// What a search found so far. An entry that forks have in common is there once: in the session that was
+/// searched first.
+#[derive(Debug)]
+pub(crate) struct Hits {
+    most: usize,
+    seen: HashSet<EntryId>,
+    found: Vec<Hit>,
+}
+
+impl Hits {
+    /// None yet; at most so many.
+    pub(crate) fn new(most: usize) -> Self {
+        Self {
+            most,
+            seen: HashSet::new(),
+            found: Vec::new(),
+        }
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.found.len() >= self.most
+    }
+
+    pub(crate) fn take(&mut self, hit: Option<Hit>) {
+        if let Some(hit) = hit
+            && !self.is_full()
+            && self.seen.insert(hit.entry)
+        {
+            self.found.push(hit);
+        }
+    }
+
+    pub(crate) fn into_found(self) -> Vec<Hit> {
+        self.found
     }
 }
 
@@ -119,6 +157,20 @@ pub(crate) fn text_of(entry: &Entry) -> Option<(&'static str, String)> {
             user_text(&mut text, &body.message);
             "user"
         }
+        Body::Compaction(body) => {
+            for message in &body.messages {
+                summary_text(&mut text, message);
+            }
+            "summary"
+        }
+        Body::BranchSummary(body) => {
+            summary_text(&mut text, &body.message);
+            "summary"
+        }
+        Body::Name(body) => {
+            line(&mut text, body.name.as_deref().unwrap_or_default());
+            "name"
+        }
         _ => return None,
     };
     (!text.trim().is_empty()).then_some((role, text))
@@ -129,6 +181,14 @@ fn user_text(text: &mut String, user: &UserMessage) {
         if let UserPart::Text(part) = part {
             line(text, &part.text);
         }
+    }
+}
+
+fn summary_text(text: &mut String, message: &Message) {
+    match message {
+        Message::User(user) => user_text(text, user),
+        Message::Assistant(reply) => line(text, &reply.text()),
+        _ => {}
     }
 }
 

@@ -11,6 +11,7 @@ use crate::header::{Header, Parent};
 use crate::id::{EntryId, SessionId, Timestamp};
 use crate::node::{Node, NodeKind};
 use crate::store::{Access, Log, Store};
+use crate::typed_id::{TypedId, few};
 
 /// An open session.
 ///
@@ -278,9 +279,10 @@ impl Session {
         Ok(())
     }
 
-    /// The entry whose id begins like this, or that has this label.
+    /// The entry of this id, that has this label, or whose id begins or ends like this: at least 4
+    /// characters, in any case, with or without hyphens.
     pub fn find_entry(&self, text: &str) -> Result<EntryId, Error> {
-        if let Ok(id) = text.parse() {
+        if let Ok(id) = text.trim().parse() {
             self.number_of(id)?;
             return Ok(id);
         }
@@ -295,21 +297,22 @@ impl Session {
             }
             (None, _) => {}
         }
-        let wanted = text.to_ascii_lowercase();
-        let mut found = None;
+        let wanted = TypedId::new(text)?;
+        let mut found = Vec::new();
         for number in 0..self.log.len() {
             let id = self.log.node(number)?.id;
-            if !id.to_string().starts_with(&wanted) {
-                continue;
+            if wanted.fits(&id) && !found.contains(&id) {
+                found.push(id);
             }
-            if found.is_some_and(|found| found != id) {
-                return Err(Error::Misuse(format!(
-                    "several entries begin with `{text}`: give more of the id"
-                )));
-            }
-            found = Some(id);
         }
-        found.ok_or_else(|| Error::Misuse(format!("the session has no entry `{text}`")))
+        match *found {
+            [] => Err(Error::Misuse(format!("the session has no entry `{text}`"))),
+            [id] => Ok(id),
+            _ => Err(Error::Misuse(format!(
+                "several entries begin or end with `{text}`, give more of the id: {}",
+                few(&found)
+            ))),
+        }
     }
 
     /// A new session with the conversation of this one's branch: all of it, or what stands before an
@@ -318,16 +321,29 @@ impl Session {
     /// The entries keep their ids, and the labels come along. What a run of this session is in the middle
     /// of is not gone on with there.
     pub fn fork(&self, store: &dyn Store, before: Option<EntryId>) -> Result<Self, Error> {
-        let mut branch = self.branch()?;
-        if let Some(before) = before {
-            let number = self.number_of(before)?;
-            if self.log.node(number)?.kind != NodeKind::UserMessage {
-                let problem = format!("{before} is not a user's message: a fork begins before one");
-                return Err(Error::Misuse(problem));
-            }
-            branch = self.branch_of(number)?;
-            branch.pop();
+        if let Some(before) = before
+            && self.log.node(self.number_of(before)?)?.kind != NodeKind::UserMessage
+        {
+            let problem = format!("{before} is not a user's message: a fork begins before one");
+            return Err(Error::Misuse(problem));
         }
+        self.fork_at(store, before)
+    }
+
+    /// The same, with what stands up to an entry: it comes along, unless it is the user's message, which is
+    /// to be said in another way.
+    pub fn fork_at(&self, store: &dyn Store, at: Option<EntryId>) -> Result<Self, Error> {
+        let branch = match at {
+            Some(at) => {
+                let number = self.number_of(at)?;
+                let mut branch = self.branch_of(number)?;
+                if self.log.node(number)?.kind == NodeKind::UserMessage {
+                    branch.pop();
+                }
+                branch
+            }
+            None => self.branch()?,
+        };
         let last = match branch.last() {
             Some(number) => Some(self.log.node(*number)?.id),
             None => None,

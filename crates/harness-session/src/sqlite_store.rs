@@ -10,7 +10,7 @@ use crate::entry::Entry;
 use crate::error::Error;
 use crate::header::{Header, VERSION};
 use crate::id::{SessionId, Timestamp};
-use crate::search::Query;
+use crate::search::{Hits, Query};
 use crate::sqlite_database::{self as database, failed, signed, unsigned};
 use crate::sqlite_lock::SqliteLock;
 use crate::sqlite_log::SqliteLog;
@@ -255,9 +255,9 @@ impl Store for SqliteStore {
         let mut lines = connection
             .prepare_cached("SELECT CAST(line AS BLOB) FROM entries WHERE key = ?1")
             .map_err(|error| self.failed(&error))?;
-        let mut hits = Vec::new();
+        let mut hits = Hits::new(most);
         for (rank, _, key) in candidates {
-            if hits.len() >= most {
+            if hits.is_full() {
                 break;
             }
             let line: Option<Vec<u8>> = lines
@@ -267,10 +267,10 @@ impl Store for SqliteStore {
             // What cannot be read has no text.
             let entry = line.and_then(|line| Entry::parse(&line).ok());
             if let (Some(entry), Some(session)) = (entry, sessions.get(rank)) {
-                hits.extend(query.hit(*session, &entry));
+                hits.take(query.hit(*session, &entry));
             }
         }
-        Ok(hits)
+        Ok(hits.into_found())
     }
 
     fn delete(&self, id: SessionId) -> Result<(), Error> {

@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::header::Header;
 use crate::id::{EntryId, SessionId, Timestamp};
 use crate::node::Node;
+use crate::typed_id::TypedId;
 
 /// A place for sessions.
 ///
@@ -27,7 +28,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     fn ids(&self) -> Result<Vec<SessionId>, Error>;
 
     /// Entries whose text has all words of `query`, whatever their case, in sessions that `filter` lets
-    /// through: at most `most`, in the sessions' order.
+    /// through: at most `most`, in the sessions' order. An entry that forks have in common is given once, in
+    /// the first of them.
     fn search(&self, query: &str, filter: &Filter, most: usize) -> Result<Vec<Hit>, Error>;
 
     /// Deletes a session for good. [`Error::Locked`] if it is being written to.
@@ -40,20 +42,22 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         Ok(sound.next().map(|listed| listed.header.id))
     }
 
-    /// The session whose id begins like this.
-    fn find(&self, prefix: &str) -> Result<SessionId, Error> {
-        if let Ok(id) = prefix.parse() {
+    /// The session of this id, or whose id begins or ends like this: at least 4 characters, in any case, with
+    /// or without hyphens.
+    fn find(&self, text: &str) -> Result<SessionId, Error> {
+        if let Ok(id) = text.trim().parse() {
             return Ok(id);
         }
-        let wanted = prefix.to_ascii_lowercase();
+        let wanted = TypedId::new(text)?;
         let mut ids = self.ids()?;
-        ids.retain(|id| id.to_string().starts_with(&wanted));
+        ids.retain(|id| wanted.fits(id));
         ids.sort_unstable();
+        ids.dedup();
         match *ids {
-            [] => Err(Error::NotFound(prefix.to_owned())),
+            [] => Err(Error::NotFound(text.to_owned())),
             [id] => Ok(id),
             _ => Err(Error::Ambiguous {
-                prefix: prefix.to_owned(),
+                prefix: text.to_owned(),
                 ids,
             }),
         }
@@ -200,7 +204,7 @@ pub struct Hit {
     pub entry: EntryId,
     /// When it was appended.
     pub time: Timestamp,
-    /// `user`, `assistant` or `tool`.
+    /// `user`, `assistant`, `tool`, `summary` or `name`.
     pub role: String,
     /// The text around what was found, in one line.
     pub excerpt: String,

@@ -66,6 +66,17 @@ fn a_conversation_is_made_shorter_on_demand() {
         tree.contains("the first task") && tree.contains("compaction"),
         "{tree}"
     );
+    // It is said what became of what was before it.
+    let shown = bed.harness(&["sessions", "show"]).end().exits(0).stdout;
+    let (before, after) = shown.split_once("[compaction ").unwrap();
+    assert!(before.contains("the first task"), "{shown}");
+    assert!(
+        after.contains("is not sent any more but as the summary below"),
+        "{shown}"
+    );
+    assert!(after.contains("the third task"), "{shown}");
+    let kept = before.matches(", kept]").count();
+    assert_eq!(after.contains("marked \"kept\""), kept > 0, "{shown}");
 }
 
 /// Truncated, empty and failed summaries change nothing.

@@ -114,7 +114,7 @@ fn totals(out: &mut String, overview: &Overview) {
 }
 
 fn heading(out: &mut String, overview: &Overview, entry: &Entry, who: &str) {
-    let _ = write!(out, "\n## {who} · {}", date_time(entry.time));
+    let _ = write!(out, "\n## {who} · {} UTC", date_time(entry.time));
     if let Some(label) = overview.labels.get(&entry.id) {
         let _ = write!(out, " · “{}”", words(label));
     }

@@ -2,10 +2,13 @@
 
 use std::path::Path;
 
-use crate::entry::Entry;
+use harness_core::Message;
+
+use crate::entry::{Body, Entry};
 use crate::error::Error;
 use crate::header::{Header, Parent};
 use crate::id::SessionId;
+use crate::session::Session;
 use crate::store::{Access, Filter, Log, Store};
 use crate::test_support::author::{Author, name, output, user};
 use crate::test_support::log_suite;
@@ -28,6 +31,7 @@ pub fn check_store(make: &mut dyn FnMut() -> Box<dyn Store>) {
     the_list_has_the_last_written_first(make);
     a_filter_lets_through_one_folder(make);
     a_search_finds_all_words(make);
+    a_search_finds_names_and_summaries_and_what_forks_share_once(make);
     what_is_deleted_is_gone(make);
     many_sessions_are_kept_apart(make);
     log_suite::check(make);
@@ -147,11 +151,17 @@ fn a_session_is_found_by_how_its_id_begins(make: Make<'_>) {
     assert_eq!(store.find(&text).unwrap(), id, "the whole id");
     let upper = text.to_uppercase();
     assert_eq!(store.find(&upper[..35]).unwrap(), id, "in capitals");
-    let missing = store.find("ffffffff");
+    let end = text.replace('-', "")[16..].to_owned();
+    assert_eq!(store.find(&end).unwrap(), id, "by its end");
+    let missing = store.find("ffffffffff");
     assert!(matches!(missing, Err(Error::NotFound(_))), "{missing:?}");
-    match store.find("0") {
+    for short in ["", "  ", &text[..3]] {
+        let error = store.find(short);
+        assert!(matches!(error, Err(Error::TooShort(_))), "{error:?}");
+    }
+    match store.find(&text[..4]) {
         Err(Error::Ambiguous { ids, .. }) => assert!(ids.contains(&id), "all are named"),
-        other => panic!("ids of our time begin with 0, and there are several: {other:?}"),
+        other => panic!("ids of our time begin alike, and there are several: {other:?}"),
     }
 }
 
@@ -245,10 +255,10 @@ fn a_search_finds_all_words(make: Make<'_>) {
         hits.unwrap_or_else(|error| panic!("{query}: {error}"))
     };
     let cases: &[(&str, &[u64])] = &[
-        ("fox", &[0]),
+        ("fox", &[0, 3]),
         ("FOX quick", &[0]),
         ("fox dog", &[]),
-        ("the", &[0, 2]),
+        ("the", &[0, 2, 3]),
         ("rown", &[0]),
         ("\"hello\\\"", &[0]),
         ("c:\\DIR", &[0]),
@@ -270,6 +280,38 @@ fn a_search_finds_all_words(make: Make<'_>) {
     assert_eq!(hits[0].excerpt, "the lazy dog");
     let everywhere = store.search("quick fox", &Filter::default(), 10).unwrap();
     assert_eq!(everywhere.len(), 2, "without a filter, all are searched");
+}
+
+fn a_search_finds_names_and_summaries_and_what_forks_share_once(make: Make<'_>) {
+    let store = make();
+    let filter = Filter::of_folder("/suite/search-more");
+    let mut first = Session::from_log(begin(&*store, "search-more")).unwrap();
+    let said = crate::MessageBody {
+        message: Message::user("the shared zebra").into(),
+        queued: None,
+    };
+    first.append(Body::Message(said)).unwrap();
+    let summary = crate::CompactionBody {
+        messages: vec![Message::user("in short, a giraffe").into()],
+        first_kept: None,
+        tokens_before: 1,
+        reason: "manual".to_owned(),
+        model: None,
+        thinking: None,
+        queued: Vec::new(),
+        run: None,
+        details: serde_json::Value::Null,
+    };
+    first.append(Body::Compaction(summary)).unwrap();
+    let mut fork = first.fork(&*store, None).unwrap();
+    fork.set_name(Some("About okapis".to_owned())).unwrap();
+    fork.sync().unwrap();
+    for (word, role) in [("zebra", "user"), ("GIRAFFE", "summary"), ("okapi", "name")] {
+        let hits = store.search(word, &filter, 10).unwrap();
+        assert_eq!(hits.len(), 1, "what forks share is found once: {hits:?}");
+        assert_eq!(hits[0].role, role);
+        assert_eq!(hits[0].session, fork.id(), "in the newest session");
+    }
 }
 
 /// The numbers of the entries that a search finds, all of one session.

@@ -177,10 +177,35 @@ fn an_entry_is_found_by_how_it_begins() {
     let text = one.to_string();
     assert_eq!(session.find_entry(&text[..20]).unwrap(), one);
     assert_eq!(session.find_entry(&text[..20].to_uppercase()).unwrap(), one);
-    say(&mut session, "two");
+    let two = say(&mut session, "two");
     let error = session.find_entry(&text[..6]).unwrap_err();
     assert!(error.to_string().contains("several"), "{error}");
     assert!(session.find_entry("nothing").is_err());
+    assert_eq!(session.find_entry(&text[24..]).unwrap(), one);
+    assert!(matches!(session.find_entry(" "), Err(Error::TooShort(_))));
+    // A label comes before what would be the end of an id.
+    let end = text[24..].to_owned();
+    session.set_label(two, Some(end.clone())).unwrap();
+    assert_eq!(session.find_entry(&end).unwrap(), two);
+    for number in 0..9 {
+        say(&mut session, &number.to_string());
+    }
+    let error = session.find_entry(&text[..4]).unwrap_err().to_string();
+    assert!(error.ends_with("(5 of 12)"), "{error}");
+}
+
+#[test]
+fn a_fork_may_end_behind_any_entry() {
+    let (store, mut session) = session();
+    let one = say(&mut session, "one");
+    let summary = compact(&mut session, "sum", Some(one));
+    let two = say(&mut session, "two");
+    let texts_at = |at| texts(&session.fork_at(&store, at).unwrap());
+    assert_eq!(texts_at(Some(summary)), ["sum", "one"]);
+    // A message of the user's is to be said in another way.
+    assert_eq!(texts_at(Some(two)), ["sum", "one"]);
+    assert_eq!(texts_at(Some(one)), [""; 0]);
+    assert_eq!(texts_at(None), ["sum", "one", "two"]);
 }
 
 fn compact(session: &mut Session, summary: &str, first_kept: Option<EntryId>) -> EntryId {

@@ -227,7 +227,7 @@ fn bar(scale: &Scale, span: &Span) -> Bar {
         end: scale.x(span.end),
         state,
         title: format!(
-            "{} · {} · {} · {}",
+            "{} · {} · {} · {} UTC",
             span.label,
             state.word(),
             duration(span.end - span.begin),
@@ -328,7 +328,7 @@ fn table(out: &mut String, turns: &[Turn]) {
     for (place, turn) in turns.iter().enumerate() {
         let _ = writeln!(
             out,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            "<tr><td>{}</td><td>{}</td><td>{} UTC</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
             place + 1,
             turn.run,
             date_time(Timestamp(turn.begin)),
