@@ -232,7 +232,7 @@ fn a_fork_goes_its_own_way_and_the_tree_knows_it() {
     assert!(line("second").ends_with("[the turn]"), "{tree}");
     assert!(line("instead").starts_with("    "), "{tree}");
     assert!(line("Another.").starts_with("*   "), "{tree}");
-    assert!(line("user: first").starts_with("  0"), "{tree}");
+    assert!(!line("user: first").starts_with("   "), "{tree}");
     let entries = object(&bed, &["tree", &id]);
     let entries = entries["entries"].as_array().unwrap();
     assert_eq!(entries.len(), 6);
