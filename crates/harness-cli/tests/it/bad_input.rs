@@ -180,8 +180,8 @@ fn arguments_that_make_no_sense() {
             &["no session of", "is there to go on with", "sessions list"],
         ),
         Case::of(
-            &["--session", "s1", "hi"],
-            &["there is no session s1", "sessions list"],
+            &["--session", "session1", "hi"],
+            &["there is no session session1", "sessions list"],
         ),
         Case::of(
             &["--continue", "--session", "s1", "hi"],

@@ -165,7 +165,7 @@ fn a_list_has_its_limit_and_ids_that_tell_sessions_apart() {
     ] {
         sessions(&bed, arguments, 2).says(&["there is no session zzzz", "sessions list"]);
     }
-    sessions(&bed, &["show", ""], 2).says(&["too short", "at least 4"]);
+    sessions(&bed, &["show", ""], 2).says(&["the id is blank"]);
     let error = sessions(&bed, &["show", "zz", "--json"], 2).error_object();
     assert_eq!(error["kind"], "usage");
 }
