@@ -23,8 +23,20 @@ pub(crate) struct Conversation {
 }
 
 impl Conversation {
+    /// One in what was begun; nothing is kept without it.
+    pub(crate) fn of(
+        agent: &AgentHarness,
+        begun: Option<Begun>,
+        caller: Caller,
+    ) -> Result<Self, Failure> {
+        match begun {
+            Some(begun) => Self::kept(agent, begun, caller),
+            None => Ok(Self::unkept(agent, caller)),
+        }
+    }
+
     /// One that nothing is kept of.
-    pub(crate) fn unkept(agent: &AgentHarness, caller: Caller) -> Self {
+    fn unkept(agent: &AgentHarness, caller: Caller) -> Self {
         Self {
             session: agent.session().with_caller(caller),
             kept: None,
@@ -34,11 +46,7 @@ impl Conversation {
     }
 
     /// One that is kept.
-    pub(crate) fn kept(
-        agent: &AgentHarness,
-        begun: Begun,
-        caller: Caller,
-    ) -> Result<Self, Failure> {
+    fn kept(agent: &AgentHarness, begun: Begun, caller: Caller) -> Result<Self, Failure> {
         let id = begun.session.id();
         let session = agent
             .session_in(begun.session)

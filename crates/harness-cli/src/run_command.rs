@@ -23,7 +23,7 @@ use crate::plan::{Plan, Task};
 use crate::progress::Progress;
 use crate::prompt_input::PromptInput;
 use crate::prompt_record::PromptRecord;
-use crate::run_session::RunSession;
+use crate::run_session::{Opened, RunSession};
 use crate::services::LocalServers;
 use crate::setup::Setup;
 use crate::signals::Signals;
@@ -38,19 +38,11 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, Failure
     )?;
     let goes_on = session.goes_on();
     let mut setup = Setup::read(&arguments.model, &arguments.agent)?;
-    let opened = session.open()?;
-    if let Some(opened) = &opened {
-        setup
-            .settings
-            .take_session(opened.model.as_ref(), opened.thinking);
-    }
+    let opened = session.open(&mut setup.settings)?;
     // Before the task is read, which may take as long as somebody writes it.
     let choice = Choice::make(&setup.settings, &setup.environment, &LocalServers::usual()).await?;
     let input = PromptInput::read(&arguments.prompt, goes_on)?;
-    if let Some(note) = input.as_ref().and_then(|input| input.note.as_ref()) {
-        stderr::note(note);
-    }
-    note_untrusted(&setup);
+    note_beforehand(input.as_ref(), &setup);
     // The run is a session: what it left in the background goes with it. On the ways out that do not
     // get as far as `end`, it is killed when this is dropped.
     let shell = ShellSession::new();
@@ -58,14 +50,7 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, Failure
     caller.attributes.insert(shell.clone());
     let is_demo = matches!(choice.target, Target::Demo);
     if is_demo && goes_on {
-        let used = opened.as_ref().and_then(|opened| opened.model.as_ref());
-        let used = used.map_or_else(String::new, |model| {
-            format!(": the session used {model}, which is not configured")
-        });
-        return Err(
-            Failure::configuration(format!("no model is there to go on with{used}"))
-                .hint("name it with --model PROVIDER/MODEL, and its address with --base-url"),
-        );
+        return Err(no_model(opened.as_ref()));
     }
     let plan = (!is_demo).then(|| Plan::of(&setup, &caller));
     let focus = input.as_ref().and_then(|input| compaction(input, &setup));
@@ -84,30 +69,29 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, Failure
     let signals = Signals::listen(&cancel)?;
     let (agent, demo) = setup.agent(&choice, &arguments.agent, limits(&arguments, &setup))?;
     announce(&setup, &choice, demo.as_ref());
+    let at = arguments.session.at.as_deref();
     if let Some(opened) = &opened {
-        let says_something = message.is_some() || focus.is_some();
-        session.check(opened, arguments.session.at.as_deref(), says_something)?;
+        session.check(opened, at, message.is_some() || focus.is_some())?;
     }
     let begun = if is_demo {
         None
     } else {
         session.begin(opened, &setup.folder)?
     };
-    let mut conversation = match begun {
-        Some(begun) => Conversation::kept(&agent, begun, caller)?,
-        None => Conversation::unkept(&agent, caller),
-    };
-    if let Some(entry) = &arguments.session.at {
+    let mut conversation = Conversation::of(&agent, begun, caller)?;
+    if let Some(entry) = at {
         let summary = !arguments.session.no_summary;
         conversation.go_to(entry, summary, &cancel).await?;
     }
     if let Some(focus) = focus {
-        let json = arguments.output == Output::Json;
-        let compacted = conversation.compact(&focus, cancel, json).await;
-        return match signals.came() {
-            Some((_, exit)) => Ok(exit.into()),
-            None => compacted.map(|()| Exit::Finished.into()),
-        };
+        return shorten(
+            &mut conversation,
+            &focus,
+            cancel,
+            &signals,
+            arguments.output,
+        )
+        .await;
     }
     let mut handle = conversation.start(message, cancel)?;
     let mut progress = Progress::new(&setup.environment);
@@ -147,6 +131,32 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, Failure
         (Some(exit), _) => Ok(exit?.into()),
         (None, Some((_, exit))) => Ok(exit.into()),
         (None, None) => Ok(Exit::Failed.into()),
+    }
+}
+
+/// The end of a run that would go on with a session, if there is nothing but the demonstration to do so.
+fn no_model(opened: Option<&Opened>) -> Failure {
+    let used = opened.and_then(|opened| opened.model.as_ref());
+    let used = used.map_or_else(String::new, |model| {
+        format!(": the session used {model}, which is not configured")
+    });
+    Failure::configuration(format!("no model is there to go on with{used}"))
+        .hint("name it with --model PROVIDER/MODEL, and its address with --base-url")
+}
+
+/// Makes the conversation shorter, which is all that was asked for.
+async fn shorten(
+    conversation: &mut Conversation,
+    focus: &str,
+    cancel: CancellationToken,
+    signals: &Signals,
+    output: Output,
+) -> Result<ExitCode, Failure> {
+    let json = output == Output::Json;
+    let compacted = conversation.compact(focus, cancel, json).await;
+    match signals.came() {
+        Some((_, exit)) => Ok(exit.into()),
+        None => compacted.map(|()| Exit::Finished.into()),
     }
 }
 
@@ -259,8 +269,11 @@ fn keep(prompt: Option<&SystemPrompt>, setup: &Setup) {
     }
 }
 
-/// Tells which configuration files were passed over.
-fn note_untrusted(setup: &Setup) {
+/// Tells what is to be known of the task, and which configuration files were passed over.
+fn note_beforehand(input: Option<&PromptInput>, setup: &Setup) {
+    if let Some(note) = input.and_then(|input| input.note.as_ref()) {
+        stderr::note(note);
+    }
     setup.prompts.tell_untrusted();
     for file in &setup.settings.files {
         if file.state == crate::settings::FileState::Untrusted {

@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use harness_core::{ModelId, ThinkingLevel};
+use harness_core::ModelId;
 use harness_session::{Access, Header, JsonlStore, Session, SessionId, Store};
 
 use crate::arguments::{AgentArguments, SessionArguments};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::session_place::{SessionPlace, failure, not_blank};
-use crate::settings::repository_root;
+use crate::settings::{Settings, repository_root};
 use crate::stderr;
 
 /// Which session was asked for, before anything is opened.
@@ -26,12 +26,11 @@ enum Wanted {
     Fork(SessionId),
 }
 
-/// What is gone on with: the session itself, opened to write to, or the one to copy. And what it was used
-/// with.
+/// What is gone on with: the session itself, opened to write to, or the one to copy. And the model that it
+/// was used with.
 pub(crate) struct Opened {
     session: Session,
     pub(crate) model: Option<ModelId>,
-    pub(crate) thinking: Option<ThinkingLevel>,
 }
 
 /// A session that a run writes to.
@@ -120,8 +119,9 @@ impl RunSession {
         !matches!(self.wanted, Wanted::New)
     }
 
-    /// Opens what is gone on with; `None` for a new conversation. Nothing is copied yet.
-    pub(crate) fn open(&self) -> Result<Option<Opened>, Failure> {
+    /// Opens what is gone on with; `None` for a new conversation. Nothing is copied yet. What it was used
+    /// with counts for the run.
+    pub(crate) fn open(&self, settings: &mut Settings) -> Result<Option<Opened>, Failure> {
         let (id, access) = match &self.wanted {
             Wanted::New => return Ok(None),
             Wanted::GoOn(id) => (*id, Access::Write),
@@ -136,11 +136,8 @@ impl RunSession {
             stderr::note(&warning);
         }
         let (model, thinking) = session.last_choice().map_err(|error| failure(&error))?;
-        Ok(Some(Opened {
-            session,
-            model,
-            thinking,
-        }))
+        settings.take_session(model.as_ref(), thinking);
+        Ok(Some(Opened { session, model }))
     }
 
     /// Whether a copy could be gone on with: from the entry `at`, or without a message. What is wrong is
