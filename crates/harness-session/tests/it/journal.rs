@@ -20,6 +20,15 @@ use serde_json::json;
 struct Failing {
     inner: Box<dyn Log>,
     left: Arc<AtomicU64>,
+    /// How often what is there was looked at.
+    looks: Arc<AtomicU64>,
+}
+
+impl Failing {
+    fn look(&self) -> &dyn Log {
+        self.looks.fetch_add(1, Ordering::SeqCst);
+        &*self.inner
+    }
 }
 
 impl Log for Failing {
@@ -30,13 +39,13 @@ impl Log for Failing {
         self.inner.len()
     }
     fn node(&self, number: u64) -> Result<Node, Error> {
-        self.inner.node(number)
+        self.look().node(number)
     }
     fn find(&self, id: EntryId) -> Result<Option<u64>, Error> {
-        self.inner.find(id)
+        self.look().find(id)
     }
     fn read(&self, number: u64) -> Result<Entry, Error> {
-        self.inner.read(number)
+        self.look().read(number)
     }
     fn append(&mut self, entry: &Entry, parent: Option<u64>) -> Result<u64, Error> {
         let left = self.left.load(Ordering::SeqCst);
@@ -67,6 +76,8 @@ pub(crate) struct Stage {
     pub(crate) id: SessionId,
     pub(crate) safe: Arc<AtomicU32>,
     pub(crate) not_safe: Arc<AtomicU32>,
+    /// How often the log was looked at since the session was opened.
+    looks: Arc<AtomicU64>,
 }
 
 impl Stage {
@@ -78,15 +89,22 @@ impl Stage {
             store,
             safe: Arc::default(),
             not_safe: Arc::default(),
+            looks: Arc::default(),
         }
     }
 
     pub(crate) fn open(&self, appends: u64) -> (Arc<SessionJournal>, Context) {
         let log = self.store.open(self.id, Access::Write).unwrap();
         let left = Arc::new(AtomicU64::new(appends));
-        let log = Failing { inner: log, left };
+        let looks = Arc::clone(&self.looks);
+        let log = Failing {
+            inner: log,
+            left,
+            looks,
+        };
         let session = Session::from_log(Box::new(log)).unwrap();
         let (journal, context) = SessionJournal::new(session).unwrap();
+        self.looks.store(0, Ordering::SeqCst);
         (Arc::new(journal), context)
     }
 
@@ -407,4 +425,25 @@ fn what_a_middleware_answers_is_on_record() {
         drop((config, journal));
         assert_eq!(stage.context().messages, outcome.history);
     }
+}
+
+/// What a turn records does not depend on how much was recorded before, and it looks at none of it: going on
+/// costs a turn no more than beginning.
+#[test]
+fn a_turn_looks_at_nothing_that_was_recorded_before() {
+    let stage = Stage::new();
+    let mut appended = Vec::new();
+    for _ in 0..20 {
+        let before = stage.kinds().len();
+        let (outcome, _) = stage.run(u64::MAX, script(), &["go"]);
+        assert_eq!(outcome.status.word(), "finished");
+        assert_eq!(stage.looks.load(Ordering::SeqCst), 0);
+        appended.push(stage.kinds().len() - before);
+    }
+    // Only the first one says which model there is.
+    assert_eq!(appended[0], appended[1] + 2);
+    assert!(
+        appended[1..].iter().all(|it| *it == appended[1]),
+        "{appended:?}"
+    );
 }
