@@ -21,7 +21,7 @@ use crate::line_index::{LineIndex, Place};
 use crate::migration::Migrations;
 use crate::node::{Node, NodeKind};
 use crate::scan::Scan;
-use crate::session_files::{SessionFiles, create_private, open_regular};
+use crate::session_files::{SessionFiles, appear, create_private, open_regular};
 use crate::store::{Access, Durability, Log};
 use crate::tail::{Mended, mend};
 
@@ -71,14 +71,17 @@ impl JsonlLog {
         let path = files.session();
         let line = header_line::write(&header)
             .map_err(|error| Error::Misuse(format!("the session cannot be written: {error}")))?;
-        let file = create_private(&path).map_err(Error::io("cannot create", &path))?;
+        // It gets its name with its header in it, and locked: nobody ever sees half of a session.
+        let new = files.new_session();
+        let file = create_private(&new).map_err(Error::io("cannot create", &path))?;
         let begun = SessionFile::locked(file, files.id, &path).and_then(|file| {
             file.write_all_at(&line, 0)
                 .map_err(Error::io("cannot write", &path))?;
+            appear(&new, &path).map_err(Error::io("cannot create", &path))?;
             Ok(file)
         });
         let file = begun.inspect_err(|_| {
-            let _ = fs::remove_file(&path);
+            let _ = fs::remove_file(&new);
         })?;
         let identity = identity_of(&file).map_err(Error::io("cannot read", &path))?;
         let file = Arc::new(file);

@@ -34,6 +34,11 @@ impl SessionFiles {
         self.beside("jsonl")
     }
 
+    /// The session before it has its name.
+    pub(crate) fn new_session(&self) -> PathBuf {
+        self.beside("new")
+    }
+
     /// Its index, which can be thrown away.
     pub(crate) fn index(&self) -> PathBuf {
         self.beside("index")
@@ -156,6 +161,20 @@ pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     // The umask can only have taken away too much.
     file.set_permissions(Permissions::from_mode(0o600))?;
     Ok(file)
+}
+
+/// Gives a file its name, unless there is one of that name.
+pub(crate) fn appear(new: &Path, path: &Path) -> io::Result<()> {
+    match fs::hard_link(new, path) {
+        Ok(()) => {
+            // A name too many does no harm.
+            let _ = fs::remove_file(new);
+            Ok(())
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+        // Some file systems have no links. Ids are unique, so nobody else makes this name.
+        Err(_) => fs::rename(new, path),
+    }
 }
 
 /// Opens a file that has to be a file: a pipe of its name would block for ever.
