@@ -20,7 +20,7 @@ pub(crate) fn replace(
     ending: &str,
     write: impl FnOnce(&mut dyn Write) -> Result<(), Error>,
 ) -> Result<(SessionFile, PathBuf), Error> {
-    let new_path = files.beside("new");
+    let new_path = files.new_session();
     let backup = keep(files, old, ending)?;
     match fs::remove_file(&new_path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
