@@ -77,7 +77,7 @@ impl SessionJournal {
         act(&mut self.lock().session)
     }
 
-    /// Puts a message into a queue, on record. [`delivered`](Journal::run) when it enters the conversation.
+    /// Puts a message into a queue, on record, until it enters the conversation.
     pub fn enqueue(&self, queue: Queue, message: &UserMessage) -> Result<(), Error> {
         let mut state = self.lock();
         let body = Body::Queued(QueuedBody {
