@@ -38,6 +38,11 @@ const LAYERS: &[Layer] = &[
         tests_with: &[],
     },
     Layer {
+        name: "harness-telemetry",
+        uses: &["harness-core"],
+        tests_with: &[],
+    },
+    Layer {
         name: "harness-tools",
         uses: &["harness-core"],
         tests_with: &[],

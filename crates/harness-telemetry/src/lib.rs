@@ -1,0 +1,24 @@
+//! Typed spans.
+#[doc(hidden)]
+#[path = "macro_support.rs"]
+pub mod __private;
+mod active;
+pub mod ai;
+mod attribute;
+pub mod harness;
+mod macros;
+mod metrics;
+mod schema;
+mod schemas;
+pub mod semconv;
+
+pub use active::{Active, DROPPED};
+pub use ai::AI;
+pub use attribute::AttributeValue;
+pub use harness::HARNESS;
+pub use metrics::{MetricSink, MetricValue, NoMetrics};
+pub use schema::{
+    AttributeSchema, Cardinality, ErrorRule, EventSchema, FixedAttribute, Instrument, MetricSchema,
+    Schema, SpanKind, SpanLevel, SpanSchema, ValueType,
+};
+pub use schemas::{SchemaError, Schemas};
