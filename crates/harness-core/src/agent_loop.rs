@@ -215,7 +215,7 @@ impl AgentEnd for Engine<'_> {
 }
 
 /// What the loop does after a turn.
-enum Flow {
+pub(crate) enum Flow {
     Continue,
     End(RunStatus),
 }
@@ -335,7 +335,7 @@ impl Engine<'_> {
         time_left: Option<Duration>,
     ) -> (Result<Flow, Error>, bool) {
         let Some(time_left) = time_left else {
-            return (self.turn_inner(cx, state, name).await, false);
+            return (self.turn_layers(cx, state, name).await, false);
         };
         // The limit acts as a cancel: tools end, calls get their results, the history stays whole.
         let token = cx.cancellation().child_token();
@@ -343,7 +343,7 @@ impl Engine<'_> {
         let mut timer = self.config.inner.clock.sleep(time_left).fuse();
         let mut timed_out = false;
         let result = {
-            let mut turn = Box::pin(self.turn_inner(&limited, state, name)).fuse();
+            let mut turn = Box::pin(self.turn_layers(&limited, state, name)).fuse();
             loop {
                 futures::select_biased! {
                     result = turn => break result,
@@ -357,7 +357,7 @@ impl Engine<'_> {
         (result, timed_out)
     }
 
-    async fn turn_inner(
+    pub(crate) async fn turn_inner(
         &self,
         cx: &RunContext,
         state: &mut State,
@@ -553,7 +553,7 @@ fn is_overflow(error: &Error) -> bool {
 }
 
 /// Whether a turn ended because its request was given up.
-fn is_cancelled(error: &Error) -> bool {
+pub(crate) fn is_cancelled(error: &Error) -> bool {
     matches!(
         error,
         Error::Model {

@@ -23,6 +23,14 @@ pub struct RunContext {
     shared: Arc<Shared>,
     cancel: CancellationToken,
     taps: Option<Arc<Taps>>,
+    values: Option<Arc<ScopedValue>>,
+}
+
+/// A value that the layers inside see, and those that were put there before.
+struct ScopedValue {
+    kind: TypeId,
+    value: Arc<dyn Any + Send + Sync>,
+    outer: Option<Arc<ScopedValue>>,
 }
 
 struct Shared {
@@ -84,6 +92,7 @@ impl RunContext {
             }),
             cancel,
             taps: None,
+            values: None,
         }
     }
 
@@ -183,6 +192,36 @@ impl RunContext {
             taps: Some(Arc::new(taps)),
             ..self.clone()
         }
+    }
+
+    /// This context, with a value that the layers inside find by its type: what a middleware or a tool
+    /// passes on to those that it is around, and to nobody else. One that is put there again hides the outer
+    /// one.
+    ///
+    /// [`attributes`](Self::attributes) are the caller's, and outlive the run; this is for what belongs to one
+    /// run, one turn, one call.
+    pub fn with_value<T: Any + Send + Sync>(&self, value: T) -> Self {
+        let value = ScopedValue {
+            kind: TypeId::of::<T>(),
+            value: Arc::new(value),
+            outer: self.values.clone(),
+        };
+        Self {
+            values: Some(Arc::new(value)),
+            ..self.clone()
+        }
+    }
+
+    /// The innermost [value](Self::with_value) of this type.
+    pub fn value<T: Any + Send + Sync>(&self) -> Option<&T> {
+        let mut values = self.values.as_ref();
+        while let Some(scoped) = values {
+            if scoped.kind == TypeId::of::<T>() {
+                return scoped.value.downcast_ref();
+            }
+            values = scoped.outer.as_ref();
+        }
+        None
     }
 
     /// This context, with another cancellation. Make it a child of [`cancellation`](Self::cancellation).

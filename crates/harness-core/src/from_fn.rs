@@ -31,8 +31,9 @@ use crate::middleware::{
     ActiveCall, FailurePolicy, HookSet, Middleware, RunInput, TurnDecision, TurnReport,
 };
 use crate::model::{ModelRequest, ModelResult};
-use crate::next::{NextActing, NextAgent, NextModel, NextReasoning, NextTool};
+use crate::next::{NextActing, NextAgent, NextModel, NextReasoning, NextTool, NextTurn};
 use crate::outcome::{RunOutcome, ToolOutcome};
+use crate::turn_end::TurnEnd;
 
 /// A middleware of one hook, made of a function. See the functions of this module.
 pub struct FromFn<K: Kind> {
@@ -175,6 +176,10 @@ from_fn! {
 from_fn! {
     /// A middleware around the run.
     AgentFn, on_agent, AGENT, (input: RunInput, NextAgent) -> RunOutcome
+}
+from_fn! {
+    /// A middleware around one turn.
+    TurnFn, on_turn, TURN, (turn: u32, NextTurn) -> TurnEnd
 }
 from_fn! {
     /// A middleware around one turn's reply.

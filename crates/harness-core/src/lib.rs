@@ -73,9 +73,12 @@ pub mod test_support;
 mod token_count;
 mod tool;
 mod tool_effect;
+mod trace_context;
 mod turn;
+mod turn_end;
 mod turn_request;
 mod usage;
+mod whole_turn;
 
 pub use agent_loop::{RunOptions, call_tool, run, run_with};
 pub use async_trait::async_trait;
@@ -104,7 +107,7 @@ pub use model::{
     Model, ModelEvent, ModelId, ModelInfo, ModelRequest, ModelResult, ModelStream, ThinkingLevel,
     ToolChoice,
 };
-pub use next::{NextActing, NextAgent, NextModel, NextReasoning, NextTool};
+pub use next::{NextActing, NextAgent, NextModel, NextReasoning, NextTool, NextTurn};
 pub use outcome::{LimitReached, OutputPart, RunOutcome, RunStatus, ToolOutcome, ToolOutput};
 pub use queue::QueueMode;
 pub use reply::{MAX_REPLY_BYTES, ReplyBuilder};
@@ -113,4 +116,6 @@ pub use token_count::TokenCounter;
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{DynamicTool, Execution, Replay, Tool, ToolError, ToolRef, ToolSpec, ToolSpecs};
 pub use tool_effect::{ToolEffect, ToolEffects};
+pub use trace_context::TraceContext;
+pub use turn_end::{TurnEnd, TurnStatus};
 pub use usage::{Prices, Usage};

@@ -1,4 +1,4 @@
-//! Middleware: ten hooks around what a run does.
+//! Middleware: eleven hooks around what a run does.
 //!
 //! One trait, every method with a default, one registration, one order for all hooks. The hooks come
 //! in four kinds:
@@ -9,6 +9,7 @@
 //! | [`on_context`](Middleware::on_context) | fold | before every turn |
 //! | [`on_compaction`](Middleware::on_compaction) | decision | before every request |
 //! | [`on_agent`](Middleware::on_agent) | onion | around the run |
+//! | [`on_turn`](Middleware::on_turn) | onion | around one turn |
 //! | [`on_reasoning`](Middleware::on_reasoning) | onion | around one turn's reply, retries included |
 //! | [`on_model_call`](Middleware::on_model_call) | onion | around one attempt |
 //! | [`on_acting`](Middleware::on_acting) | onion | around one batch |
@@ -31,10 +32,11 @@ use crate::error::MiddlewareError;
 use crate::event::Event;
 use crate::message::{AssistantMessage, MessageRef, ToolResults, UserMessage};
 use crate::model::{Model, ModelRequest, ModelResult, ThinkingLevel};
-use crate::next::{NextActing, NextAgent, NextModel, NextReasoning, NextTool};
+use crate::next::{NextActing, NextAgent, NextModel, NextReasoning, NextTool, NextTurn};
 use crate::outcome::{RunOutcome, ToolOutcome};
 use crate::tool::{ToolRef, ToolSpec};
 use crate::tool_effect::ToolEffects;
+use crate::turn_end::TurnEnd;
 
 bitflags::bitflags! {
     /// Which hooks a middleware implements.
@@ -64,6 +66,8 @@ bitflags::bitflags! {
         const EVENT = 1 << 8;
         /// [`Middleware::on_compaction`]
         const COMPACTION = 1 << 9;
+        /// [`Middleware::on_turn`]
+        const TURN = 1 << 10;
     }
 }
 
@@ -185,6 +189,14 @@ pub trait Middleware: Send + Sync + 'static {
     /// Around the whole run. What follows `next` runs on success, error, limit and cancel.
     async fn on_agent(&self, cx: &RunContext, input: RunInput, next: NextAgent<'_>) -> RunOutcome {
         next.run(cx, input).await
+    }
+
+    /// Around one turn: its prompt, its reply and its calls. `turn` is its number, from 1.
+    ///
+    /// To watch and to time it, to give it values or a cancellation of its own; it cannot be left out, and
+    /// what comes of it cannot be changed.
+    async fn on_turn(&self, cx: &RunContext, turn: u32, next: NextTurn<'_>) -> TurnEnd {
+        next.run(cx, turn).await
     }
 
     /// Around one turn's reply, retries included.

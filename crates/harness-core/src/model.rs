@@ -12,6 +12,7 @@ use crate::error::ModelError;
 use crate::message::{AssistantMessage, MessageRef, StopReason};
 use crate::reply::ReplyBuilder;
 use crate::tool::ToolSpecs;
+use crate::trace_context::TraceContext;
 use crate::usage::{Prices, Usage};
 
 /// The events of one reply. Ends after [`ModelEvent::Stop`]; a stream that ends without it was cut.
@@ -213,6 +214,9 @@ pub struct ModelRequest {
     pub temperature: Option<f32>,
     /// A stable name for the conversation, for providers whose prompt cache wants one.
     pub cache_key: Option<Arc<str>>,
+    /// Where the request belongs in a trace, for services that go on with it. Clients that speak HTTP send
+    /// it as headers.
+    pub trace: Option<TraceContext>,
 }
 
 impl ModelRequest {
@@ -228,6 +232,7 @@ impl ModelRequest {
             max_output_tokens: None,
             temperature: None,
             cache_key: None,
+            trace: None,
         }
     }
 

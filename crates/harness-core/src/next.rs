@@ -8,6 +8,7 @@ use crate::context::RunContext;
 use crate::middleware::{ActiveCall, HookSet, Middleware, RunInput};
 use crate::model::{ModelRequest, ModelResult};
 use crate::outcome::{RunOutcome, ToolOutcome};
+use crate::turn_end::TurnEnd;
 
 /// The middlewares of a configuration, sorted once, and for each hook only those that implement it.
 #[derive(Clone, Default)]
@@ -16,6 +17,7 @@ pub(crate) struct Chains {
     pub(crate) system_prompt: Arc<[Arc<dyn Middleware>]>,
     pub(crate) context: Arc<[Arc<dyn Middleware>]>,
     pub(crate) agent: Arc<[Arc<dyn Middleware>]>,
+    pub(crate) turn: Arc<[Arc<dyn Middleware>]>,
     pub(crate) reasoning: Arc<[Arc<dyn Middleware>]>,
     pub(crate) model_call: Arc<[Arc<dyn Middleware>]>,
     pub(crate) acting: Arc<[Arc<dyn Middleware>]>,
@@ -40,6 +42,7 @@ impl Chains {
             system_prompt: with(HookSet::SYSTEM_PROMPT),
             context: with(HookSet::CONTEXT),
             agent: with(HookSet::AGENT),
+            turn: with(HookSet::TURN),
             reasoning: with(HookSet::REASONING),
             model_call: with(HookSet::MODEL_CALL),
             acting: with(HookSet::ACTING),
@@ -96,6 +99,10 @@ macro_rules! next {
 next! {
     /// The rest of a run.
     NextAgent, AgentEnd, on_agent, RunInput => RunOutcome
+}
+next! {
+    /// The rest of one turn. It is made once: running it again gives how it ended.
+    NextTurn, TurnLayer, on_turn, u32 => TurnEnd
 }
 next! {
     /// The rest of one turn's reply, retries included.

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use harness_core::{
     CancellationToken, Model, ModelError, ModelId, ModelInfo, ModelRequest, ModelStream,
 };
-use reqwest::header::{HeaderMap, LOCATION};
+use reqwest::header::{HeaderMap, HeaderValue, LOCATION};
 use reqwest::{Response, Url};
 
 use crate::address;
@@ -23,6 +23,10 @@ use crate::key::{ApiKey, Secrets};
 use crate::refusal::{MAX_ERROR_BYTES, Refusal};
 use crate::reply_stream::{Origin, ReplyStream};
 use crate::{chat, messages, parse, responses};
+
+/// The headers of W3C's Trace Context.
+const TRACEPARENT: &str = "traceparent";
+const TRACESTATE: &str = "tracestate";
 
 /// Models that are served over OpenAI's APIs, by OpenAI or by anyone else.
 #[derive(Debug)]
@@ -68,6 +72,26 @@ struct Ready {
     secrets: Arc<Secrets>,
     dialect: Dialect,
     key: u64,
+}
+
+/// The headers of one request: those of all, and its place in a trace unless they name one themselves.
+fn headers(ready: &Ready, request: &ModelRequest) -> HeaderMap {
+    let mut headers = ready.headers.clone();
+    let Some(trace) = &request.trace else {
+        return headers;
+    };
+    if headers.contains_key(TRACEPARENT) {
+        return headers;
+    }
+    // Both are printable, so that this does not fail.
+    if let Ok(value) = HeaderValue::from_str(trace.traceparent()) {
+        headers.insert(TRACEPARENT, value);
+    }
+    headers.remove(TRACESTATE);
+    if let Some(Ok(value)) = trace.tracestate().map(HeaderValue::from_str) {
+        headers.insert(TRACESTATE, value);
+    }
+    headers
 }
 
 impl HttpModel {
@@ -180,7 +204,7 @@ impl HttpModel {
             .map_err(|error| misconfigured(&error))?;
         let sending = client
             .post(ready.url.clone())
-            .headers(ready.headers.clone())
+            .headers(headers(ready, request))
             .body(body)
             .send();
         let idle = self.endpoint.options().idle_timeout;

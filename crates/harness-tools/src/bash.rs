@@ -285,6 +285,7 @@ impl Call<'_> {
                 command,
                 folder,
                 timeout,
+                trace: self.cx.run().value(),
             };
             let progress = |text: String| self.cx.progress(text);
             run_command(line, &self.workspace, self.cx.cancellation(), progress).await
@@ -332,6 +333,7 @@ impl Call<'_> {
                 command,
                 folder,
                 shell: self.workspace.shell(),
+                trace: self.cx.run().value(),
             };
             self.workspace.processes().start(spec).await
         };

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use harness_core::CancellationToken;
+use harness_core::{CancellationToken, TraceContext};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::capture::{Capture, Captured};
@@ -28,6 +28,8 @@ pub struct CommandLine<'a> {
     pub folder: &'a Path,
     /// How long it may run.
     pub timeout: Duration,
+    /// Where it belongs in a trace, if it is to know.
+    pub trace: Option<&'a TraceContext>,
 }
 
 /// How a command ended, and what it said.
@@ -81,6 +83,7 @@ pub async fn run_command(
         command: line.command,
         folder: line.folder,
         shell,
+        trace: line.trace,
     };
     let mut process = workspace.processes().start(spec).await?;
     let output = Output::new(Capture::new(limits, shell.output_folder.clone()));

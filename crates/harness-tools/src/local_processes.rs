@@ -86,6 +86,14 @@ impl LocalProcess {
                 .iter()
                 .map(|(name, value)| (name, value)),
         );
+        if let Some(trace) = spec.trace {
+            command.env("TRACEPARENT", trace.traceparent());
+            // Not that of another place in another trace.
+            match trace.tracestate() {
+                Some(state) => command.env("TRACESTATE", state),
+                None => command.env_remove("TRACESTATE"),
+            };
+        }
         let marker = marker();
         command.env(&marker, "1");
         // Without the file only the folder is forgotten; that is no reason to run nothing.

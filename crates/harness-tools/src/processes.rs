@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use harness_core::async_trait;
+use harness_core::{TraceContext, async_trait};
 
 use crate::error::Error;
 use crate::shell::ShellOptions;
@@ -38,6 +38,8 @@ pub struct ProcessSpec<'a> {
     pub folder: &'a Path,
     /// Which shell, and with which environment.
     pub shell: &'a ShellOptions,
+    /// Where it belongs in a trace: what it may find as `TRACEPARENT` and `TRACESTATE`.
+    pub trace: Option<&'a TraceContext>,
 }
 
 /// A command that was started: its leader, the shell, and all that came of it. Dropped, it kills every

@@ -13,10 +13,11 @@ use crate::middleware::{ActiveCall, HookSet, Middleware, RunInput, TurnReport};
 use crate::model::{Model, ModelId, ModelRequest, ModelResult};
 use crate::next::{
     ActingEnd, AgentEnd, ModelEnd, NextActing, NextAgent, NextModel, NextReasoning, NextTool,
-    ReasoningEnd, ToolEnd,
+    NextTurn, ReasoningEnd, ToolEnd, TurnLayer,
 };
 use crate::outcome::{RunOutcome, RunStatus, ToolOutcome};
 use crate::test_support::ScriptedModel;
+use crate::turn_end::{TurnEnd, TurnStatus};
 use crate::usage::Usage;
 
 /// An innermost layer that counts how often it is reached and answers with something recognisable.
@@ -69,6 +70,12 @@ impl AgentEnd for Sentinel {
             compactions: 0,
             undelivered: Vec::new(),
         })
+    }
+}
+
+impl TurnLayer for Sentinel {
+    fn run<'f>(&'f self, _: &'f RunContext, _: u32) -> BoxFuture<'f, TurnEnd> {
+        self.reach(TurnEnd::new(TurnStatus::Ended))
     }
 }
 
@@ -142,6 +149,11 @@ pub async fn assert_hooks_honest(middleware: impl Middleware) {
         let same = outcome.history == vec![Message::user("sentinel").into()] && outcome.turns == 7;
         expect(HookSet::AGENT, same && end.take() == 1);
     }
+    if missing(HookSet::TURN) {
+        let ended = NextTurn::new(&chain, &end).run(&cx, 1).await;
+        let same = *ended.status() == TurnStatus::Ended;
+        expect(HookSet::TURN, same && end.take() == 1);
+    }
     let model: Arc<dyn Model> = Arc::new(ScriptedModel::new([]));
     if missing(HookSet::COMPACTION) {
         let history = Arc::new(vec![Message::user("sentinel").into(); 3]);
@@ -191,19 +203,23 @@ pub async fn assert_hooks_honest(middleware: impl Middleware) {
         expect(HookSet::TOOL_CALL, outcome == shown && end.take() == 1);
     }
     if missing(HookSet::AFTER_TURN) {
-        let report = TurnReport {
-            turn: 1,
-            reply: Arc::new(reply()),
-            results: None,
-        };
-        let decision = middleware.after_turn(&cx, &report).await;
-        let idle = decision.is_ok_and(|decision| {
-            decision.stop.is_none()
-                && decision.model.is_none()
-                && decision.tools.is_none()
-                && decision.thinking.is_none()
-                && decision.messages.is_empty()
-        });
-        expect(HookSet::AFTER_TURN, idle);
+        expect(HookSet::AFTER_TURN, is_idle(&*middleware, &cx).await);
     }
+}
+
+/// Whether it decides nothing after a turn.
+async fn is_idle(middleware: &dyn Middleware, cx: &RunContext) -> bool {
+    let report = TurnReport {
+        turn: 1,
+        reply: Arc::new(reply()),
+        results: None,
+    };
+    let decision = middleware.after_turn(cx, &report).await;
+    decision.is_ok_and(|decision| {
+        decision.stop.is_none()
+            && decision.model.is_none()
+            && decision.tools.is_none()
+            && decision.thinking.is_none()
+            && decision.messages.is_empty()
+    })
 }

@@ -12,8 +12,9 @@ use crate::event::Event;
 use crate::message::MessageRef;
 use crate::middleware::{ActiveCall, Middleware, RunInput, TurnDecision, TurnReport};
 use crate::model::{ModelRequest, ModelResult};
-use crate::next::{NextActing, NextAgent, NextModel, NextReasoning, NextTool};
+use crate::next::{NextActing, NextAgent, NextModel, NextReasoning, NextTool, NextTurn};
 use crate::outcome::{RunOutcome, ToolOutcome};
+use crate::turn_end::TurnEnd;
 
 /// Notes each hook that runs as `name:hook`, and for onions `name:hook>` before and `name:hook<` after.
 ///
@@ -100,6 +101,13 @@ impl Middleware for Recorder {
         let outcome = next.run(cx, input).await;
         self.note(&format!("agent<{}", outcome.status.word()));
         outcome
+    }
+
+    async fn on_turn(&self, cx: &RunContext, turn: u32, next: NextTurn<'_>) -> TurnEnd {
+        self.note("turn>");
+        let end = next.run(cx, turn).await;
+        self.note("turn<");
+        end
     }
 
     async fn on_reasoning(

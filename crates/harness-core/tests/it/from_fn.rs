@@ -47,7 +47,7 @@ fn each_hook_has_an_adapter() {
         )*};
     }
     onion! {
-        on_agent => AGENT, on_reasoning => REASONING, on_model_call => MODEL_CALL,
+        on_agent => AGENT, on_turn => TURN, on_reasoning => REASONING, on_model_call => MODEL_CALL,
         on_acting => ACTING, on_tool_call => TOOL_CALL,
     }
     fold! { on_system_prompt => SYSTEM_PROMPT, on_context => CONTEXT }

@@ -9,8 +9,8 @@ use harness_core::test_support::{ModelCallChain, Recorder, Reply, assert_hooks_h
 use harness_core::{
     ActiveCall, Caller, Compaction, CompactionReason, ContextUse, Event, FailurePolicy, HookSet,
     Message, MessageRef, Middleware, MiddlewareError, Model, ModelError, ModelRequest, ModelResult,
-    NextActing, NextAgent, NextModel, NextReasoning, NextTool, RunContext, RunInput, RunOutcome,
-    SystemPrompt, ToolOutcome, TurnDecision, TurnReport, async_trait,
+    NextActing, NextAgent, NextModel, NextReasoning, NextTool, NextTurn, RunContext, RunInput,
+    RunOutcome, SystemPrompt, ToolOutcome, TurnDecision, TurnEnd, TurnReport, async_trait,
 };
 
 use crate::stage::{builder, echo, ran, scripted};
@@ -66,6 +66,13 @@ impl Middleware for Meddler {
             outcome.turns += 1;
         }
         outcome
+    }
+
+    async fn on_turn(&self, cx: &RunContext, turn: u32, next: NextTurn<'_>) -> TurnEnd {
+        if self.acts(HookSet::TURN) {
+            let _ = next.clone().run(cx, turn).await;
+        }
+        next.run(cx, turn).await
     }
 
     async fn on_reasoning(
@@ -225,5 +232,5 @@ fn a_middleware_that_says_nothing_is_called_everywhere_and_fails_closed() {
     let recorder = Recorder::new("r");
     assert_eq!(recorder.hooks(), HookSet::all());
     assert_eq!(recorder.on_failure(), FailurePolicy::FailClosed);
-    assert_eq!(HookSet::all().iter().count(), 10);
+    assert_eq!(HookSet::all().iter().count(), 11);
 }

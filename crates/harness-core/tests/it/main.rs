@@ -26,4 +26,6 @@ mod retry;
 mod rules;
 mod stage;
 mod tool;
+mod trace_context;
+mod turn_layer;
 mod types;

@@ -21,10 +21,11 @@ fn log(recorders: Vec<Recorder>) -> Vec<String> {
     first.log()
 }
 
-/// All ten hooks of one middleware, in the order of a run.
+/// All eleven hooks of one middleware, in the order of a run.
 #[test]
 fn all_hooks_run() {
     let turn = [
+        "a:turn>",
         "a:system_prompt",
         "a:context",
         "a:compaction",
@@ -38,9 +39,14 @@ fn all_hooks_run() {
         &["a:event:run_start", "a:agent>"],
         &turn[..],
         &acting[..],
-        &["a:after_turn"],
+        &["a:after_turn", "a:turn<"],
         &turn[..],
-        &["a:after_turn", "a:agent<finished", "a:event:run_end"],
+        &[
+            "a:after_turn",
+            "a:turn<",
+            "a:agent<finished",
+            "a:event:run_end",
+        ],
     ]
     .concat();
     assert_eq!(log(vec![Recorder::new("a")]), expected);

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
-use harness_core::{CancellationToken, Model, ModelError, ModelEvent};
+use harness_core::{CancellationToken, Model, ModelError, ModelEvent, TraceContext};
 use harness_providers::{HttpOptions, OpenAi, ProxyOptions};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -37,6 +37,36 @@ fn connections_are_used_again() {
     });
     let connections: Vec<usize> = server.seen().iter().map(|seen| seen.connection).collect();
     assert_eq!(connections, [0, 0, 0]);
+}
+
+#[test]
+fn a_request_tells_its_place_in_a_trace_only_if_it_has_one() {
+    const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let server = Server::start(vec![
+        Answer::events(EVENTS),
+        Answer::events(EVENTS),
+        Answer::events(EVENTS),
+    ]);
+    run(async {
+        complete(hello(chat(&server))).await.unwrap();
+        let mut request = hello(chat(&server));
+        request.trace = TraceContext::new(PARENT, Some("vendor=1"));
+        complete(request).await.unwrap();
+        let mut request = hello(chat(&server).header("traceparent", "own"));
+        request.trace = TraceContext::new(PARENT, None);
+        complete(request).await.unwrap();
+    });
+    let seen = server.seen();
+    let sent: Vec<_> = seen
+        .iter()
+        .map(|seen| (seen.header("traceparent"), seen.header("tracestate")))
+        .collect();
+    let expected = [
+        (None, None),
+        (Some(PARENT), Some("vendor=1")),
+        (Some("own"), None),
+    ];
+    assert_eq!(sent, expected);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use harness_core::{CancellationToken, ToolContext, ToolOutcome};
+use harness_core::{CancellationToken, ToolContext, ToolOutcome, TraceContext};
 use harness_tools::{CommandLine, ShellOptions, Workspace, default_tools, run_command};
 use serde_json::json;
 
@@ -191,6 +191,28 @@ async fn bash_17_hidden_variables_are_not_inherited() {
     }
 }
 
+/// A call that has a place in a trace tells its command, in the foreground and in the background; another one
+/// does not make one up.
+#[tokio::test]
+async fn a_command_knows_its_place_in_a_trace() {
+    const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let mut bed = Bed::with(|workspace| {
+        let mut shell = workspace.shell().clone();
+        shell.variables = vec![("TRACESTATE".into(), "of=another".into())];
+        workspace.with_shell(shell)
+    });
+    let command = json!({"command": "echo \"[$TRACEPARENT][$TRACESTATE]\""});
+    let text = bed.done("bash", command.clone()).await;
+    assert!(text.starts_with("[][of=another]\n"), "{text}");
+    for (state, expected) in [(Some("a=1"), "a=1"), (None, "")] {
+        let trace = TraceContext::new(PARENT, state).expect("sound");
+        bed.cx = ToolContext::new(bed.cx.run().with_value(trace), "call");
+        let text = bed.done("bash", command.clone()).await;
+        let expected = format!("[{PARENT}][{expected}]\n");
+        assert!(text.starts_with(&expected), "{text}");
+    }
+}
+
 /// BASH-18: what a command exports is not carried over, and no value that a command is given gets into
 /// a command line.
 #[tokio::test]
@@ -249,6 +271,7 @@ async fn bash_25_the_shell_is_looked_for() {
         command: "x=1; echo $x",
         folder: folder.path(),
         timeout: Duration::from_secs(10),
+        trace: None,
     };
     for shell in [None, Some("/bin/sh")] {
         let mut options = ShellOptions::default();
@@ -383,6 +406,7 @@ async fn how_it_gets_on_is_told_while_it_runs() {
         command: "echo first; sleep 0.6; echo second",
         folder: folder.path(),
         timeout: Duration::from_secs(10),
+        trace: None,
     };
     let workspace = Workspace::new(folder.path());
     let mut told = Vec::new();
