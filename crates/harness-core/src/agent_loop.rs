@@ -105,11 +105,20 @@ async fn drive(
         Ok(_) => (String::new(), Some(Engine::foreign("run"))),
         Err(error) => (String::new(), Some(error)),
     };
-    let cx = RunContext::new(run_id.clone(), caller, clock, observers, sink, cancel);
+    let model = config.inner.model.info().id.clone();
+    let cx = RunContext::new(
+        run_id.clone(),
+        Some(model.clone()),
+        caller,
+        clock,
+        observers,
+        sink,
+        cancel,
+    );
     cx.emit(Event::RunStart {
         run: run_id,
         session: session.clone(),
-        model: config.inner.model.info().id.clone(),
+        model,
     });
     let mut outcome = match broken {
         Some(error) => {
@@ -153,6 +162,7 @@ pub async fn call_tool(
     };
     let cx = RunContext::new(
         run_id(config.inner.entropy.next()),
+        Some(config.inner.model.info().id.clone()),
         caller,
         Arc::clone(&config.inner.clock),
         Arc::clone(&config.inner.chains.event),

@@ -16,6 +16,7 @@ use crate::batch::panic_text;
 use crate::clock::Clock;
 use crate::event::Event;
 use crate::middleware::Middleware;
+use crate::model::ModelId;
 
 /// The run's own context: who asks, where, how to cancel, where events go. Cheap to clone.
 #[derive(Clone)]
@@ -35,6 +36,7 @@ struct ScopedValue {
 
 struct Shared {
     run_id: String,
+    model: Option<ModelId>,
     user: Option<String>,
     session: Option<String>,
     working_dir: Option<PathBuf>,
@@ -66,6 +68,7 @@ pub struct Caller {
 impl RunContext {
     pub(crate) fn new(
         run_id: String,
+        model: Option<ModelId>,
         caller: Caller,
         clock: Arc<dyn Clock>,
         observers: Arc<[Arc<dyn Middleware>]>,
@@ -81,6 +84,7 @@ impl RunContext {
         Self {
             shared: Arc::new(Shared {
                 run_id,
+                model,
                 user,
                 session,
                 working_dir,
@@ -100,6 +104,7 @@ impl RunContext {
     pub fn detached(caller: Caller) -> Self {
         Self::new(
             String::new(),
+            None,
             caller,
             Arc::new(crate::clock::SystemClock),
             Arc::from(Vec::new()),
@@ -111,6 +116,11 @@ impl RunContext {
     /// The run's id; empty outside a run.
     pub fn run_id(&self) -> &str {
         &self.shared.run_id
+    }
+
+    /// The model that the run begins with; `None` outside a run.
+    pub fn model(&self) -> Option<&ModelId> {
+        self.shared.model.as_ref()
     }
 
     /// The user's id.

@@ -119,10 +119,6 @@ crate::schema! {
             /// The reply, as JSON.
             output_messages: &'a str = OUTPUT_MESSAGES, high sensitive;
         }
-        events {
-            /// The first piece of the reply came.
-            first_chunk(FirstChunk) {}
-        }
     }
 
     /// One tool at work.

@@ -45,8 +45,8 @@ crate::schema! {
         end_optional<'a> {
             /// What it cost, in US dollars, if the models' prices are known.
             cost: f64 = "harness.cost", high;
-            /// Which limit ended it, or which error.
-            reason: &'a str = "harness.run.reason", low;
+            /// Which limit ended it.
+            limit: &'a str = "harness.run.limit", low;
             /// How often the conversation was made shorter.
             compactions: u32 = "harness.run.compactions", high;
         }
@@ -70,12 +70,8 @@ crate::schema! {
             turn: u32 = "harness.turn", high;
         }
         end {
-            /// What came of it: `continue`, `end`, `failed`, `cancelled`.
+            /// What came of it: `continues`, `ended`, `cancelled`, `failed`.
             outcome: &'a str = "harness.turn.outcome", low;
-        }
-        end_optional<'a> {
-            /// Which error ended it.
-            reason: &'a str = "harness.turn.reason", low;
         }
         error_when outcome in ["failed"];
     }
@@ -107,10 +103,6 @@ crate::schema! {
             /// How it ended: `succeeded`, `failed`, `cancelled`.
             outcome: &'a str = "harness.attempt.outcome", low;
         }
-        end_optional<'a> {
-            /// Which error ended it.
-            reason: &'a str = "harness.attempt.reason", low;
-        }
         error_when outcome in ["failed"];
     }
 
@@ -121,7 +113,7 @@ crate::schema! {
             /// The attempt that failed.
             attempt: u32 = "harness.attempt", low;
             /// Which error ended it.
-            reason: &'a str = "harness.attempt.reason", low;
+            reason: &'a str = "harness.retry.reason", low;
             /// How long the wait is to be, in seconds.
             delay: f64 = "harness.retry.delay", high;
         }
@@ -239,7 +231,7 @@ crate::schema! {
         /// How often a request was made again.
         retries(Retries<'a>) = "harness.retries", Counter, "{retry}", [] {
             /// The error that was before it.
-            reason: &'a str = "harness.attempt.reason", low;
+            reason: &'a str = "harness.retry.reason", low;
         }
 
         /// Which part of a request's tokens came from the provider's cache.

@@ -8,9 +8,13 @@ mod attribute;
 pub mod harness;
 mod macros;
 mod metrics;
+#[cfg(feature = "middleware")]
+pub mod middleware;
 mod schema;
 mod schemas;
 pub mod semconv;
+#[cfg(feature = "test-support")]
+pub mod test_support;
 
 pub use active::{Active, DROPPED};
 pub use ai::AI;

@@ -267,11 +267,23 @@ macro_rules! schema {
                     /// Ends the span.
                     #[inline]
                     pub fn end $(<$end_lt>)? (self, end: $end $(<$end_lt>)?) {
+                        self.finish(end, ::core::option::Option::None);
+                    }
+
+                    /// Ends the span as an error of this kind, a word out of few, with what there is to say.
+                    pub fn end_with_error $(<$end_lt>)? (self, end: $end $(<$end_lt>)?, error: &str) {
+                        self.finish(end, ::core::option::Option::Some(error));
+                    }
+
+                    fn finish $(<$end_lt>)? (
+                        self,
+                        end: $end $(<$end_lt>)?,
+                        error: ::core::option::Option<&str>,
+                    ) {
                         #[allow(unused_variables, reason = "a span may have no attributes")]
                         let $end { $($e),* } = end;
                         if !self.0.span().is_disabled() {
-                            let error: ::core::option::Option<&str> =
-                                $crate::__error!($($rule [$($rule_value),*])?);
+                            let error = error.or_else(|| $crate::__error!($($rule [$($rule_value),*])?));
                             $crate::__private::tracing::record_all!(
                                 self.0.span(),
                                 $({ $e_key } = $crate::AttributeValue::field(&$e),)*
@@ -282,7 +294,8 @@ macro_rules! schema {
                         self.0.finished();
                     }
 
-                    /// Ends the span as an error: [`Active::fail`]($crate::Active::fail).
+                    /// Ends the span as an error of this kind, a word out of few, when there is nothing else to
+                    /// say.
                     pub fn fail(self, error: &str) {
                         self.0.fail(error);
                     }

@@ -1,0 +1,207 @@
+//! Masking of what looks like a secret.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
+use super::content::Redactor;
+
+/// What stands in the place of a secret.
+const MASK: &str = "[redacted]";
+/// A known secret that is shorter than this is a word, and masking it would mask half of the text.
+const MIN_KNOWN: usize = 6;
+
+/// Masks what has the shape of a secret, and secrets that it was told of: the default of
+/// [`ContentCapture`](super::ContentCapture).
+///
+/// Shapes are: values of names that speak of keys, tokens, secrets and passwords; assignments of
+/// environment variables, as in `.env` files; credentials of `Authorization` headers and of URLs; keys with the
+/// prefixes of well-known services; JSON web tokens; private keys in PEM. It is a net with holes: content that
+/// may hold secrets of other shapes should not be captured.
+#[derive(Clone, Debug, Default)]
+pub struct SecretShapes {
+    known: Vec<String>,
+}
+
+impl SecretShapes {
+    /// Shapes alone.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Masks this text wherever it stands, too. One of fewer than six bytes is not masked.
+    pub fn known(mut self, secret: impl Into<String>) -> Self {
+        let secret = secret.into();
+        if secret.len() >= MIN_KNOWN {
+            self.known.push(secret);
+            // A secret that begins with another one is masked whole.
+            self.known
+                .sort_by_key(|known| std::cmp::Reverse(known.len()));
+        }
+        self
+    }
+}
+
+impl Redactor for SecretShapes {
+    fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut text = Cow::Borrowed(text);
+        for known in &self.known {
+            if text.contains(known.as_str()) {
+                text = Cow::Owned(text.replace(known.as_str(), MASK));
+            }
+        }
+        for shape in &*SHAPES {
+            if let Cow::Owned(masked) = shape.mask(&text) {
+                text = Cow::Owned(masked);
+            }
+        }
+        text
+    }
+
+    fn is_secret_name(&self, name: &str) -> bool {
+        SECRET_NAME.is_match(name)
+    }
+}
+
+/// A name that speaks of a secret. Singular, since `max_tokens` is none.
+const NAME: &str = r"(?:api[_-]?key|access[_-]?key|private[_-]?key|secret|token|password|passwd|passphrase|credential|authorization)";
+
+static SECRET_NAME: LazyLock<Regex> =
+    LazyLock::new(|| pattern(&format!(r"(?i)(?:^|[^a-z]){NAME}s?$|(?i){NAME}$")));
+
+static SHAPES: LazyLock<Vec<Shape>> = LazyLock::new(|| {
+    let all = [
+        // Private keys, whole, also if their end was cut off.
+        (r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)".to_owned(), 0),
+        // Credentials in URLs.
+        (r"(://)[^/\s@]*:[^/\s@]+@".to_owned(), 1),
+        // `Authorization: Bearer …`
+        (r"(?i)(\b(?:bearer|basic)\s+)[a-z0-9._~+/=-]{6,}".to_owned(), 1),
+        // Keys of well-known services, by their prefixes.
+        (
+            r"\b(?:(?:sk|pk|rk)[-_][A-Za-z0-9_-]{12,}|gh[pousr]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|glpat-[\w-]{12,}|xox[abeoprs]-[\w-]{10,}|(?:AKIA|ASIA)[0-9A-Z]{12,}|AIza[\w-]{24,}|npm_\w{24,}|hf_\w{16,}|eyJ[\w-]{6,}\.[\w-]{6,}\.[\w-]*)"
+                .to_owned(),
+            0,
+        ),
+        // `api_key = "…"`, `--token …`, `"password": "…"`
+        (
+            format!(
+                r#"(?i)((?:[\w.-]*{NAME}(?:[_.-][\w.-]*)?)(?:\\?["'])?(?:\s*(?:=>|:=|[:=])\s*|\s+)(?:\\?["'])?)[^\s"'\\,;&]{{4,}}"#
+            ),
+            1,
+        ),
+        // `NAME=value` at the beginning of a line or of a command, as in `.env`.
+        (
+            r#"(?m)((?:^\s*(?:\d+[\s:|]+)?|[\s;&|(]|\bexport\s+)[A-Z][A-Z0-9_]*=(?:\\?["'])?)[^\s"'\\;&|]+"#.to_owned(),
+            1,
+        ),
+    ];
+    all.into_iter()
+        .map(|(text, kept)| Shape {
+            pattern: pattern(&text),
+            kept,
+        })
+        .collect()
+});
+
+/// What a secret looks like.
+struct Shape {
+    pattern: Regex,
+    /// The group that stays in front of the mask; 0: none.
+    kept: usize,
+}
+
+impl Shape {
+    fn mask<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.pattern.replace_all(text, |found: &Captures<'_>| {
+            let kept = match self.kept {
+                0 => "",
+                group => found.get(group).map_or("", |group| group.as_str()),
+            };
+            format!("{kept}{MASK}")
+        })
+    }
+}
+
+#[expect(
+    clippy::expect_used,
+    reason = "the patterns are constants, which a test compiles"
+)]
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("a sound pattern")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_are_masked_and_the_rest_is_not() {
+        let cases = [
+            ("export TOKEN=canary && ls", true),
+            ("DATABASE_URL=canary", true),
+            ("# settings\nDEBUG=1\n  OTHER='canary'\n", true),
+            ("     3\tSTRIPE=canary", true),
+            ("a=1 SECRET_VALUE=canary make", true),
+            ("curl -H 'Authorization: Bearer canary1234'", true),
+            ("curl --token canary1", true),
+            ("https://user:canary@example.com/x", true),
+            ("postgres://:canary@db/x", true),
+            (r#"{"api_key": "canary", "n": 1}"#, true),
+            (r#"{\"password\":\"canary\"}"#, true),
+            ("client_secret: canary", true),
+            ("aws_secret_access_key = canary", true),
+            (
+                "-----BEGIN RSA PRIVATE KEY-----\ncanary\n-----END RSA PRIVATE KEY-----",
+                true,
+            ),
+            ("-----BEGIN PRIVATE KEY-----\ncanary", true),
+            ("the key sk-canarycanary1 is used", true),
+            ("ghp_canarycanarycanary", true),
+            ("eyJhbGciOiJ.eyJjYW5hcnk.canary", true),
+            ("AKIACANARY0CANARY00", true),
+            ("fn canary() { let x = 1; }", false),
+            ("the canary sings", false),
+            ("max_tokens of a canary", false),
+            ("see https://example.com/canary?x=1", false),
+            ("let tokens = canary.len();", false),
+        ];
+        for (text, secret) in cases {
+            let masked = SecretShapes::new().redact(text);
+            let found = masked.to_lowercase().contains("canary");
+            assert_eq!(found, !secret, "{text:?} became {masked:?}");
+        }
+    }
+
+    #[test]
+    fn known_secrets_are_masked_everywhere() {
+        let shapes = SecretShapes::new()
+            .known("hunter22")
+            .known("hunter22more")
+            .known("no");
+        assert_eq!(
+            shapes.redact("say hunter22more, hunter22, no"),
+            "say [redacted], [redacted], no"
+        );
+    }
+
+    #[test]
+    fn names_of_secrets() {
+        let shapes = SecretShapes::new();
+        for (name, secret) in [
+            ("api_key", true),
+            ("apiKey", true),
+            ("token", true),
+            ("authToken", true),
+            ("password", true),
+            ("tokens", true),
+            ("max_tokens", true),
+            ("path", false),
+            ("command", false),
+            ("tokenizer", false),
+        ] {
+            assert_eq!(shapes.is_secret_name(name), secret, "{name}");
+        }
+    }
+}
