@@ -8,6 +8,7 @@ use harness_core::{
 };
 
 use harness_skills::Skills;
+use harness_telemetry::middleware::Telemetry;
 
 use crate::error::Error;
 use crate::extension::build_hook;
@@ -34,6 +35,8 @@ pub struct Assembly {
     pub tools: Vec<ToolDecision>,
     /// How the calls of one turn run, and why.
     pub batches: BatchDecision,
+    /// How many skills are there.
+    pub skills: usize,
     /// What a person should know: templates that could not be used.
     pub warnings: Vec<String>,
 }
@@ -127,6 +130,7 @@ pub(crate) fn assemble(
         config: build(parts, context, draft)?,
         tools: choice.decisions(),
         batches,
+        skills: skills.catalogue().active().count(),
         warnings,
     })
 }
@@ -339,7 +343,15 @@ fn build(parts: &Parts, context: &LoopContext, draft: LoopDraft) -> Result<LoopC
     if let Some(entropy) = &parts.entropy {
         builder = builder.entropy(Arc::clone(entropy));
     }
+    let telemetry = parts.telemetry.as_ref();
     for middleware in draft.middlewares {
+        builder = builder.shared_middleware(match telemetry {
+            Some(telemetry) => telemetry.wrap(middleware),
+            None => middleware,
+        });
+    }
+    // Outside and inside of all others, whatever extensions made of those.
+    for middleware in telemetry.into_iter().flat_map(Telemetry::middlewares) {
         builder = builder.shared_middleware(middleware);
     }
     Ok(builder.build()?)

@@ -3,6 +3,7 @@
 use harness_core::{LoopConfig, Message, MessageRef, RunContext, Spent, UserPart};
 use serde_json::{Value, json};
 
+use crate::compaction_span::CompactionSpan;
 use crate::error::Error;
 use crate::file_lists::FileLists;
 use crate::harness::AgentHarness;
@@ -57,7 +58,14 @@ impl AgentHarness {
         let summariser = compactor.summariser(model, window, bounds.summary, &measure);
         let mut bill = Bill::default();
         let kind = SummaryKind::Branch;
-        let written = summariser.write(cx, kind, request, &mut bill).await?;
+        let span = CompactionSpan {
+            reason: "branch",
+            tokens: None,
+            messages: messages.len(),
+            background: None,
+        };
+        let writing = summariser.write(cx, kind, request, &mut bill);
+        let written = span.around(writing).await?;
         Ok(Some(BranchSummary {
             message: BranchSummaryText::message(&written.text, &files).into(),
             details: json!({

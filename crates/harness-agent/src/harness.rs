@@ -10,6 +10,8 @@ use harness_core::{
 
 use harness_session::Session;
 use harness_skills::Skills;
+use harness_telemetry::harness::{Init, InitEnd, init};
+use harness_telemetry::middleware::Telemetry;
 
 use crate::assembly::{Assembly, assemble};
 use crate::error::Error;
@@ -83,8 +85,17 @@ impl AgentHarness {
     }
 
     pub(crate) fn from_parts(parts: Parts) -> Result<Self, Error> {
+        let span = init(Init {
+            version: env!("CARGO_PKG_VERSION"),
+        })
+        .start();
         let model = parts.model.clone().ok_or(Error::NoModel)?;
         let assembly = assemble(&parts, &model, &LoopContext::default())?;
+        span.end(InitEnd {
+            tools: assembly.config.tools().len(),
+            skills: assembly.skills,
+            middlewares: assembly.config.middlewares().len(),
+        });
         Ok(Self {
             inner: Arc::new(Inner {
                 parts,
@@ -200,6 +211,11 @@ impl AgentHarness {
         self.fill_in(&mut caller);
         let config = &self.inner.assembly.config;
         Ok(harness_core::call_tool(config, caller, tool, arguments, cancellation).await?)
+    }
+
+    /// What records its runs, if anything does.
+    pub fn telemetry(&self) -> Option<&Telemetry> {
+        self.inner.parts.telemetry.as_ref()
     }
 
     /// The folder that the agent works in, if it was told one.

@@ -9,6 +9,7 @@ use harness_core::{
 };
 use harness_prompt::Library;
 use harness_skills::Skills;
+use harness_telemetry::middleware::Telemetry;
 #[cfg(feature = "tools")]
 use harness_tools::Workspace;
 
@@ -38,6 +39,7 @@ pub(crate) struct Parts {
     pub(crate) eviction: Eviction,
     pub(crate) compaction: Option<CompactionOptions>,
     pub(crate) token_counter: Option<Arc<dyn TokenCounter>>,
+    pub(crate) telemetry: Option<Telemetry>,
     pub(crate) middlewares: Vec<Arc<dyn Middleware>>,
     pub(crate) system_prompt: SystemPromptSource,
     pub(crate) appended: Vec<String>,
@@ -197,6 +199,13 @@ impl AgentHarnessBuilder {
     /// Counts tokens where no provider has counted yet; by default they are estimated.
     pub fn token_counter(mut self, counter: Arc<dyn TokenCounter>) -> Self {
         self.parts.token_counter = Some(counter);
+        self
+    }
+
+    /// Records runs as spans: see [`Telemetry`]. By default, they are not; spans of what this crate does itself
+    /// (summaries, skills, entries of sessions) are started anyway, for whoever is there to see them.
+    pub fn telemetry(mut self, telemetry: Telemetry) -> Self {
+        self.parts.telemetry = Some(telemetry);
         self
     }
 

@@ -6,6 +6,7 @@ use harness_core::{
     Compaction, CompactionReason, ContextUse, LoopConfig, MessageRef, RunContext, ToolRef,
 };
 
+use crate::compaction_span::CompactionSpan;
 use crate::error::Error;
 use crate::harness::AgentHarness;
 use crate::measure::{Measure, UNKNOWN_TOKENS_PER_BYTE};
@@ -50,7 +51,13 @@ impl AgentHarness {
             Err(why) => return Err(Error::Summary(why.to_string())),
         };
         let mut bill = Bill::default();
-        let made = plan.write(cx, &mut bill).await?;
+        let span = CompactionSpan {
+            reason: reason.word(),
+            tokens: Some(used.tokens),
+            messages: plan.messages().len(),
+            background: None,
+        };
+        let made = span.around(plan.write(cx, &mut bill)).await?;
         Ok(Some(made.compaction(cx, history, reason, &bill)))
     }
 

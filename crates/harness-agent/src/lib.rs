@@ -35,6 +35,7 @@ mod assembly;
 #[cfg(feature = "tokenizer")]
 mod bpe_tokens;
 mod branch_summary;
+mod compaction_span;
 mod context_budget;
 mod context_files;
 #[cfg(feature = "tools")]
@@ -59,6 +60,7 @@ mod session;
 mod session_branch;
 mod session_control;
 mod skill_command;
+mod skill_span;
 mod skill_view;
 mod summariser;
 mod summary;

@@ -9,6 +9,7 @@ use harness_core::{
     RunContext, Spent, StopReason, ThinkingLevel, Usage,
 };
 use harness_prompt::{Keep, Library, cut_to_tokens};
+use harness_telemetry::middleware::ask;
 
 use crate::error::Error;
 use crate::extension::Extension;
@@ -200,9 +201,11 @@ impl Summariser {
         let token = cx.cancellation().child_token();
         // Whatever way this ends, the client learns of it.
         let _guard = token.clone().drop_guard();
+        let asking = ask(cx, request, |request| self.model.complete(request, token));
+        futures::pin_mut!(asking);
         let result = futures::select_biased! {
             () = cx.cancellation().cancelled().fuse() => return Err(ModelError::Cancelled),
-            result = self.model.complete(request, token).fuse() => result,
+            result = asking.fuse() => result,
             () = cx.clock().sleep(ATTEMPT_TIME).fuse() => Err(ModelError::Timeout {
                 seconds: ATTEMPT_TIME.as_secs(),
             }),

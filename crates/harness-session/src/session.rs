@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use harness_core::{MessageRef, ModelId, ThinkingLevel};
+use harness_telemetry::harness::{SessionWrite, SessionWriteEnd, session_write};
 
 use crate::context::Context;
 use crate::entry::{Body, Entry, LabelBody, LeafBody, NameBody};
@@ -95,6 +96,7 @@ impl Session {
     }
 
     fn append_to(&mut self, parent: Option<Leaf>, body: Body) -> Result<EntryId, Error> {
+        let span = session_write(SessionWrite { entry: body.kind() }).start();
         let time = Timestamp::now();
         let id = EntryId::after(self.last_id, time);
         let entry = Entry {
@@ -103,9 +105,17 @@ impl Session {
             time,
             body,
         };
-        let number = self
-            .log
-            .append(&entry, parent.map(|parent| parent.number))?;
+        let appended = span
+            .span()
+            .in_scope(|| self.log.append(&entry, parent.map(|parent| parent.number)));
+        let number = match appended {
+            Ok(number) => number,
+            Err(error) => {
+                span.fail("session");
+                return Err(error);
+            }
+        };
+        span.end(SessionWriteEnd {});
         self.last_id = Some(id);
         self.leaf = Some(Leaf { number, id });
         Ok(id)

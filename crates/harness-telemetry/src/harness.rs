@@ -157,7 +157,7 @@ crate::schema! {
         error_when outcome in ["failed"];
     }
 
-    /// The conversation is made shorter.
+    /// A summary is written that is to stand for a part of the conversation.
     span compaction(Compaction<'a>) -> CompactionEnd<'a> = "harness.compaction" {
         kind: Internal; level: Info; parents: [any];
         start {
@@ -171,14 +171,10 @@ crate::schema! {
             tokens_before: u64 = "harness.compaction.tokens_before", high;
         }
         end {
-            /// What came of it: `summarised`, `unchanged`, `failed`, `cancelled`.
+            /// What came of it: `summarised`, `failed`, `cancelled`.
             outcome: &'a str = "harness.compaction.outcome", low;
-        }
-        end_optional {
-            /// Tokens of the request after, estimated.
-            tokens_after: u64 = "harness.compaction.tokens_after", high;
-            /// How many messages the summary stands for.
-            summarised: usize = "harness.compaction.summarised", high;
+            /// How many messages the summary was to stand for.
+            messages: usize = "harness.compaction.messages", high;
         }
         error_when outcome in ["failed"];
     }
@@ -189,10 +185,6 @@ crate::schema! {
         start {
             /// What is written: the kind of the entry.
             entry: &'a str = "harness.session.entry", low;
-        }
-        start_optional {
-            /// The session's id.
-            conversation: &'a str = CONVERSATION_ID, high;
         }
         end {}
     }

@@ -23,7 +23,7 @@ mod settings;
 
 pub use content::{ContentCapture, Redactor};
 pub use request::ask;
-pub use run_trace::{ParentSpan, agent_name};
+pub use run_trace::{ParentSpan, agent_name, run_span};
 pub use secret_shapes::SecretShapes;
 pub use settings::{Propagation, Telemetry};
 

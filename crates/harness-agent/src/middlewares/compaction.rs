@@ -22,6 +22,7 @@ use harness_prompt::Library;
 use self::background::{Background, Written, beside, write};
 use self::run_state::RunState;
 use self::short_results::{ShortResults, short_form};
+use crate::compaction_span::CompactionSpan;
 use crate::error::Error;
 use crate::extension::Extension;
 use crate::summariser::Bill;
@@ -313,7 +314,14 @@ impl Job<'_> {
             tokens: self.tokens,
             background: false,
         });
-        let written = self.unless_cancelled(write(plan, self.cx.clone())).await;
+        let span = CompactionSpan {
+            reason: reason.word(),
+            tokens: Some(self.tokens),
+            messages: plan.messages().len(),
+            background: None,
+        };
+        let writing = write(plan, self.cx.clone(), span);
+        let written = self.unless_cancelled(writing).await;
         let shorter = |compaction: &Compaction| {
             let after = self.after(compaction);
             (after >= self.tokens || after > self.bounds.window).then_some(

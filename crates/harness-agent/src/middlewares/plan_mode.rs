@@ -20,11 +20,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use harness_core::{
-    ActiveCall, Caller, Event, FailurePolicy, HookSet, Middleware, MiddlewareError, NextAgent,
-    NextTool, RunContext, RunInput, RunOutcome, Section, SystemPrompt, ToolOutcome, ToolRef,
-    UserMessage, UserPart, async_trait,
+    ActiveCall, Caller, Event, FailurePolicy, HookSet, Middleware, MiddlewareError, ModelRequest,
+    ModelResult, NextAgent, NextReasoning, NextTool, RunContext, RunInput, RunOutcome, Section,
+    SystemPrompt, ToolOutcome, ToolRef, UserMessage, UserPart, async_trait,
 };
+use harness_telemetry::ai;
+use harness_telemetry::middleware::agent_name;
 use harness_tools::{Files, LocalFiles};
+use tracing::Instrument;
 
 use self::tools::plan_tools;
 
@@ -147,7 +150,7 @@ impl Middleware for PlanModeMiddleware {
     }
 
     fn hooks(&self) -> HookSet {
-        HookSet::AGENT | HookSet::SYSTEM_PROMPT | HookSet::TOOL_CALL
+        HookSet::AGENT | HookSet::SYSTEM_PROMPT | HookSet::REASONING | HookSet::TOOL_CALL
     }
 
     fn on_failure(&self) -> FailurePolicy {
@@ -198,6 +201,25 @@ impl Middleware for PlanModeMiddleware {
         };
         let section = Section::new(PLAN_SECTION, banner, self.name()).volatile();
         Ok(prompt.with(section.with_rank(Section::ESSENTIAL)))
+    }
+
+    async fn on_reasoning(
+        &self,
+        cx: &RunContext,
+        request: ModelRequest,
+        next: NextReasoning<'_>,
+    ) -> ModelResult {
+        if !self.settings.mode(cx).state().is_read_only() {
+            return next.run(cx, request).await;
+        }
+        let agent = agent_name(cx);
+        let span = ai::plan(ai::Plan { agent }).start();
+        let result = next.run(cx, request).instrument(span.span().clone()).await;
+        match &result {
+            Err(error) => span.fail(error.word()),
+            Ok(_) => span.end(ai::PlanEnd {}),
+        }
+        result
     }
 
     async fn on_tool_call(

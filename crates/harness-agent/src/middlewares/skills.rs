@@ -20,6 +20,7 @@ use self::load_skill::LoadSkill;
 use crate::error::Error;
 use crate::loaded_skills::{self, LOAD_SKILL, Loaded};
 use crate::skill_command::SkillCommand;
+use crate::skill_span::SkillSpan;
 use crate::skill_view::SkillView;
 use crate::system_prompt::fallback_warning;
 
@@ -196,6 +197,7 @@ impl SkillsMiddleware {
         };
         match activation {
             Ok(activation) => {
+                SkillSpan::start(&activation.skill.name(), "user").loaded(&activation, false);
                 Loaded::of(cx).call_up(activation.skill.directory());
                 *text = command.text(&activation);
             }

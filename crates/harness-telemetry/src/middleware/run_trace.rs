@@ -52,6 +52,10 @@ impl RunTrace {
         self.lock().run.take()
     }
 
+    pub(super) fn run(&self) -> Option<tracing::Span> {
+        self.lock().run.as_ref().map(|run| run.span().clone())
+    }
+
     /// Tells the run's span that a turn ended.
     pub(super) fn progress(&self, turn: u32) {
         if let Some(run) = &self.lock().run {
@@ -152,6 +156,12 @@ impl Drop for TurnGuard<'_> {
 /// The name of the agent whose run this is; `harness` where nobody records it.
 pub fn agent_name(cx: &RunContext) -> &str {
     RunTrace::of(cx).map_or("harness", |trace| &trace.settings.agent)
+}
+
+/// The span of the run, for what goes on longer than the turn in which it began; `None` where nobody records it.
+/// Not to be kept: a span is exported once nobody holds it.
+pub fn run_span(cx: &RunContext) -> Option<tracing::Span> {
+    RunTrace::of(cx)?.run()
 }
 
 /// The word for how a call ended.

@@ -10,6 +10,7 @@ use super::hooks::HookSpans;
 use super::inner::InnerSpans;
 use super::outer::OuterSpans;
 use crate::metrics::{MetricSink, NoMetrics};
+use crate::{Schema, SchemaError, Schemas};
 
 /// Records runs as spans. Cheap to clone; one serves any number of agents and runs.
 ///
@@ -37,6 +38,7 @@ pub(super) struct Settings {
     pub(super) metrics: Arc<dyn MetricSink>,
     pub(super) propagation: Option<Arc<dyn Propagation>>,
     pub(super) hooks: bool,
+    pub(super) schemas: Schemas,
 }
 
 /// Carries traces over the borders of the process. [`export`](crate::export) has one for OpenTelemetry.
@@ -58,6 +60,7 @@ impl Telemetry {
                 metrics: Arc::new(NoMetrics),
                 propagation: None,
                 hooks: false,
+                schemas: Schemas::built_in(),
             }),
         }
     }
@@ -87,6 +90,18 @@ impl Telemetry {
     /// default, it does not.
     pub fn hooks(self, on: bool) -> Self {
         self.change(|settings| settings.hooks = on)
+    }
+
+    /// Registers a schema of one's own, beside the built-in ones: what is listed, and what an exporter that is
+    /// made of [`schemas`](Self::schemas) lets through.
+    pub fn schema(self, schema: &'static Schema) -> Result<Self, SchemaError> {
+        let schemas = self.settings.schemas.with(schema)?;
+        Ok(self.change(|settings| settings.schemas = schemas))
+    }
+
+    /// The schemas that are registered. As JSON, a list of all that can be recorded.
+    pub fn schemas(&self) -> &Schemas {
+        &self.settings.schemas
     }
 
     /// The agent's name.

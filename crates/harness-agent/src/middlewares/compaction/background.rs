@@ -6,9 +6,12 @@ use std::task::{Context, Poll};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use harness_core::{CompactionReason, Event, MessageRef, RunContext};
+use harness_telemetry::middleware::run_span;
+use tracing::Span;
 
 use super::compactor::{Made, Plan};
 use super::run_state::RunState;
+use crate::compaction_span::CompactionSpan;
 use crate::error::Error;
 use crate::summariser::Bill;
 
@@ -31,12 +34,13 @@ enum Work {
     Done(Written),
 }
 
-/// Writes a summary. A panic on the way is a failure.
-pub(crate) async fn write(plan: Plan, cx: RunContext) -> Written {
+/// Writes a summary, with a span around it. A panic on the way is a failure.
+pub(crate) async fn write(plan: Plan, cx: RunContext, span: CompactionSpan<'static>) -> Written {
     let mut bill = Bill::default();
     let writing = AssertUnwindSafe(plan.write(&cx, &mut bill)).catch_unwind();
-    let result = writing.await;
-    let result = result.unwrap_or_else(|_| Err(Error::Summary("it panicked".to_owned())));
+    let panicked = |_| Err(Error::Summary("it panicked".to_owned()));
+    let writing = writing.map(|result| result.unwrap_or_else(panicked));
+    let result = span.around(writing).await;
     Written { result, bill }
 }
 
@@ -48,10 +52,17 @@ impl Background {
             tokens,
             background: true,
         });
+        let span = CompactionSpan {
+            reason: CompactionReason::Threshold.word(),
+            tokens: Some(tokens),
+            messages: plan.messages().len(),
+            // Not of the turn, which ends before.
+            background: Some(run_span(cx).unwrap_or_else(Span::none)),
+        };
         Self {
             messages: plan.messages().to_vec(),
             tokens,
-            work: Work::Going(write(plan, cx.clone()).boxed()),
+            work: Work::Going(write(plan, cx.clone(), span).boxed()),
         }
     }
 

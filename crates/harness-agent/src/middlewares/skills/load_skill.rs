@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::loaded_skills::{LOAD_SKILL, Loaded, mark};
+use crate::skill_span::SkillSpan;
 use crate::skill_view::SkillView;
 
 /// Loads the instructions of a skill, or a text file of its folder.
@@ -81,17 +82,27 @@ impl Tool for LoadSkill {
             }
             return Ok(ToolOutput::text(text));
         }
-        let activation = Activation::of(&skill, limits).map_err(|error| failed(&error))?;
+        let span = SkillSpan::start(&skill.name(), "model");
+        let activation = match Activation::of(&skill, limits) {
+            Ok(activation) => activation,
+            Err(error) => {
+                span.failed();
+                return Err(failed(&error));
+            }
+        };
         // As its file is now.
         if !activation.skill.is_for_models() {
+            span.failed();
             return Err(ToolError::failed(format!(
                 "only the user can load the skill `{}`",
                 activation.skill.name()
             )));
         }
         if Loaded::of(cx.run()).has(&activation) {
+            span.loaded(&activation, true);
             return Ok(ToolOutput::text(activation.note_of_repetition()));
         }
+        span.loaded(&activation, false);
         Ok(ToolOutput::text(activation.text()).with_details(mark(&activation)))
     }
 }
