@@ -65,7 +65,10 @@ impl Work {
     }
 
     async fn export(mut self) {
+        #[cfg(any(feature = "otlp-http", feature = "otlp-grpc"))]
         let mut collectors = self.collectors();
+        #[cfg(not(any(feature = "otlp-http", feature = "otlp-grpc")))]
+        let mut collectors = Collectors::default();
         let mut batch = Vec::with_capacity(self.batch.batch);
         while self.fill(&mut batch).await {
             self.hand_on(&mut batch, &collectors);
@@ -155,11 +158,6 @@ impl Work {
                 let _ = sender.try_send(span);
             }
         }
-    }
-
-    #[cfg(not(any(feature = "otlp-http", feature = "otlp-grpc")))]
-    fn collectors(&self) -> Collectors {
-        Collectors::default()
     }
 
     /// Starts what sends to collectors. It is apart from the sinks so that these never wait for a collector.

@@ -11,7 +11,7 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use crate::received::{builder, seen_by};
 use crate::receiver_http::{Behaviour, HttpReceiver};
 
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 const ABOVE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
@@ -23,7 +23,10 @@ fn exporter(sampling: Sampling) -> (HttpReceiver, Exporter) {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits
+        .filter_map(|digit| char::from_digit(digit.into(), 16))
+        .collect()
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::received::{Received, builder, keys, seen_by, text};
 use crate::receiver_grpc::GrpcReceiver;
 use crate::receiver_http::{Behaviour, HttpReceiver};
 
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 /// A run with an agent, a request and a tool that fails.
 fn small_run() {

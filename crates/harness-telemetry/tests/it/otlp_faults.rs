@@ -16,7 +16,7 @@ const ASKED: Duration = Duration::from_millis(500);
 /// What a loaded machine may need for it.
 const BOUND: Duration = Duration::from_secs(3);
 
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 fn record(count: usize) {
     for _ in 0..count {

@@ -11,7 +11,7 @@ use tracing_opentelemetry::OpenTelemetrySpanExt;
 use crate::received::{builder, keys, seen_by, text};
 use crate::receiver_http::{Behaviour, HttpReceiver};
 
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 /// One request with content, to which others have added what they like.
 fn chat_with_more() {

@@ -14,7 +14,7 @@ use crate::received::{Received, builder, keys, text};
 use crate::receiver_grpc::GrpcReceiver;
 use crate::receiver_http::{Behaviour, HttpReceiver};
 
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 static OTHER: MetricSchema = MetricSchema {
     name: "other",

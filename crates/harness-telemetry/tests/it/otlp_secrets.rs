@@ -10,7 +10,7 @@ use crate::received::{builder, seen_by};
 use crate::receiver_grpc::GrpcReceiver;
 use crate::receiver_http::{Behaviour, HttpReceiver};
 
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 const CANARY: &str = "canary-7c9e";
 

@@ -14,7 +14,7 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use tracing_subscriber::layer::SubscriberExt;
 
 /// Longer than any machine needs.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// What a collector got. Cheap to clone.
 #[derive(Clone, Default)]

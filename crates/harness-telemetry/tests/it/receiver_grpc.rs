@@ -52,7 +52,7 @@ impl GrpcReceiver {
         let receiver = Self::serve(None, |service, incoming| async move {
             let service = TraceServiceServer::new(service);
             let config = ServerTlsConfig::new().identity(identity);
-            let mut server = Server::builder().tls_config(config).unwrap();
+            let server = Server::builder().tls_config(config).unwrap();
             server.serve_with_incoming(service, incoming).await.unwrap();
         });
         (receiver, own.cert.pem())
