@@ -25,7 +25,7 @@ pub(super) struct Tally {
     sent: AtomicU64,
     /// Spans that all sinks took, if there are any.
     written: AtomicU64,
-    /// Whether something did not get to the collector in time.
+    /// The first one.
     error: Mutex<Option<String>>,
     pub(super) has_collector: AtomicBool,
     pub(super) has_sinks: AtomicBool,
