@@ -5,6 +5,10 @@ use tracing::field::Empty;
 /// The word that `error.type` gets when a span is dropped before its end.
 pub const DROPPED: &str = "dropped";
 
+/// The descriptions of errors. There are no others.
+pub(crate) const DROPPED_EARLY: &str = "dropped before its end";
+pub(crate) const DROPPED_BY_PANIC: &str = "dropped by a panic before its end";
+
 /// A span that is under way. It ends once: by the `end` of its own type, with what there is to say at the
 /// end, or by [`fail`](Self::fail). Dropped before, it ends as an error that says so: `error.type` is
 /// [`DROPPED`], as for work that was given up.
@@ -46,9 +50,9 @@ impl Drop for Active {
     fn drop(&mut self) {
         if !self.ended && !self.span.is_disabled() {
             let why = if std::thread::panicking() {
-                "dropped by a panic before its end"
+                DROPPED_BY_PANIC
             } else {
-                "dropped before its end"
+                DROPPED_EARLY
             };
             record_error(&self.span, DROPPED, why);
         }

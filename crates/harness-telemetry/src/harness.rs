@@ -51,7 +51,7 @@ crate::schema! {
             compactions: u32 = "harness.run.compactions", high;
         }
         events {
-            /// The run began: to be seen while it goes, since spans are exported when they end.
+            /// The run began.
             started(Started) {}
             /// A turn ended.
             progress(Progress) {
@@ -60,6 +60,25 @@ crate::schema! {
             }
         }
         error_when outcome in ["failed"];
+    }
+
+    /// A run has begun. It ends at once, and so is seen while the run goes on: a run's own span is exported at its
+    /// end.
+    span run_started(RunStarted<'a>) -> RunStartedEnd = "harness.run.started" {
+        kind: Internal; level: Info; parents: [run];
+        start {
+            /// The run's id.
+            run: &'a str = "harness.run.id", high;
+        }
+        start_optional {
+            /// The conversation: the session's id.
+            conversation: &'a str = CONVERSATION_ID, high;
+            /// Who serves the model that it begins with.
+            provider: &'a str = PROVIDER_NAME, low;
+            /// The model that it begins with.
+            model: &'a str = REQUEST_MODEL, low;
+        }
+        end {}
     }
 
     /// One reply and the calls that it asked for.

@@ -5,6 +5,8 @@ pub mod __private;
 mod active;
 pub mod ai;
 mod attribute;
+#[cfg(feature = "export")]
+pub mod export;
 pub mod harness;
 mod macros;
 mod metrics;

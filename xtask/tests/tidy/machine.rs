@@ -29,6 +29,10 @@ const SLEEPERS: Exceptions<'_> = &[
         "looks again and again, under a deadline, for what another process does",
     ),
     (
+        "crates/harness-telemetry/tests/it/receiver_http.rs",
+        "plays a collector that answers a byte a second: the pace is what is tested",
+    ),
+    (
         "crates/harness-tools/tests/it/bed.rs",
         "looks again and again, under a deadline, for processes to be gone",
     ),

@@ -55,6 +55,14 @@ impl Middleware for OuterSpans {
             propagation.extract(run.span(), &from);
         }
         run.started(harness::Started {});
+        let model = cx.model();
+        harness::run_started(harness::RunStarted { run: cx.run_id() })
+            .conversation(cx.session())
+            .provider(model.map(|model| &*model.provider))
+            .model(model.map(|model| &*model.name))
+            .parent(run.span())
+            .start()
+            .end(harness::RunStartedEnd {});
         let entered = run.span().clone();
         let trace = RunTrace::new(&self.0, run);
         let guard = RunGuard(Arc::clone(&trace));

@@ -1,8 +1,18 @@
-//! The integration tests of `harness-telemetry`.
+//! The integration tests of `harness-telemetry`: starters, runs as trees, content, export to real receivers.
 
 #![cfg(test)]
 
 mod content;
+mod otlp_context;
+mod otlp_delivery;
+mod otlp_faults;
+mod otlp_gate;
+mod otlp_metrics;
+mod otlp_secrets;
+mod received;
+mod receiver_grpc;
+mod receiver_http;
 mod runs;
 mod schemas;
+mod sinks;
 mod starters;

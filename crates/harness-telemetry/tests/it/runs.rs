@@ -127,6 +127,7 @@ fn a_run_as_a_tree() {
     });
     assert_eq!(outcome.status.word(), "finished");
     let expected = r#"harness.run harness.run.outcome="finished" +harness.started +harness.progress +harness.progress +harness.progress
+  harness.run.started
   invoke_agent coder gen_ai.usage.input_tokens=60
     harness.turn harness.turn=1 harness.turn.outcome="continues"
       harness.prompt
@@ -146,6 +147,7 @@ fn a_run_as_a_tree() {
       harness.tool_call gen_ai.tool.call.id="c" harness.tool.outcome="done"
         execute_tool delegate gen_ai.tool.call.id="c" harness.tool.outcome="done"
           harness.run harness.run.outcome="finished" +harness.started +harness.progress
+            harness.run.started
             invoke_agent finder gen_ai.usage.input_tokens=5
               harness.turn harness.turn=1 harness.turn.outcome="ended"
                 harness.prompt
@@ -361,7 +363,7 @@ fn tel_08_dropped_and_concurrent_runs_end_all_their_spans() {
     for (place, span) in spans.iter().enumerate() {
         let expected = match span.id.as_str() {
             "harness.run" => None,
-            "gen_ai.invoke_agent" => Some("harness.run"),
+            "gen_ai.invoke_agent" | "harness.run_started" => Some("harness.run"),
             "harness.turn" => Some("gen_ai.invoke_agent"),
             "harness.attempt" | "harness.tool_call" | "harness.prompt" => Some("harness.turn"),
             "gen_ai.chat" => Some("harness.attempt"),
