@@ -11,6 +11,10 @@ mod metrics;
 mod schema;
 mod schemas;
 pub mod semconv;
+#[cfg(feature = "trace-file")]
+pub mod trace;
+#[cfg(feature = "trace-file")]
+pub mod trace_file;
 
 pub use active::{Active, DROPPED};
 pub use ai::AI;
