@@ -12,8 +12,6 @@ use crate::trace_sums::{About, TraceSums};
 
 /// Deeper than this, nothing is indented any more.
 const DEEPEST: usize = 20;
-/// The width of a duration.
-const DURATION: usize = 9;
 /// The smallest width of a bar.
 const BAR: usize = 10;
 
@@ -36,8 +34,8 @@ pub(crate) fn text(trace: &Trace, look: Look) -> String {
     }
     text.push('\n');
     let (rows, left_out) = rows(trace, &tree, look.all);
-    let columns = Columns::of(&rows, look.width);
     let range = trace.range().unwrap_or_default();
+    let columns = Columns::of(&rows, range, look.width);
     for row in &rows {
         let _ = writeln!(text, "{}", line(row, &columns, range, look.colour));
     }
@@ -52,14 +50,17 @@ pub(crate) fn text(trace: &Trace, look: Look) -> String {
 struct Columns {
     name: usize,
     bar: usize,
+    duration: usize,
     words: usize,
 }
 
 impl Columns {
-    fn of(rows: &[Row], width: usize) -> Self {
+    fn of(rows: &[Row], range: (Duration, Duration), width: usize) -> Self {
         let longest = |length: fn(&Row) -> usize| rows.iter().map(length).max().unwrap_or(0);
+        let durations = rows.iter().map(|row| duration(row, range).chars().count());
+        let duration = durations.max().unwrap_or(0);
         // The mark, the gaps, the duration.
-        let free = width.saturating_sub(2 + 1 + 1 + DURATION + 2);
+        let free = width.saturating_sub(2 + 1 + 1 + duration + 2);
         let name = longest(|row| indent(row) + row.name.chars().count());
         let name = name.min(free.saturating_sub(BAR)).min((free / 2).max(16));
         let words = longest(|row| row.words.chars().count());
@@ -70,6 +71,7 @@ impl Columns {
         Self {
             name,
             bar,
+            duration,
             words: free.saturating_sub(name + bar),
         }
     }
@@ -90,23 +92,25 @@ fn line(row: &Row, columns: &Columns, range: (Duration, Duration), colour: bool)
     if colour && row.failed {
         label = format!("\x1b[31m{label}\x1b[0m");
     }
-    let (bar, duration) = match row.time {
-        Some((start, end)) => {
-            let duration = if row.event {
-                format!("+{}", span_of_time(start.saturating_sub(range.0)))
-            } else {
-                span_of_time(end.saturating_sub(start))
-            };
-            (bar(row, (start, end), range, columns.bar), duration)
-        }
-        None => (" ".repeat(columns.bar), "-".to_owned()),
+    let bar = match row.time {
+        Some(time) => bar(row, time, range, columns.bar),
+        None => " ".repeat(columns.bar),
     };
+    let (duration, digits) = (duration(row, range), columns.duration);
     let words = cut(&row.words, columns.words);
-    let line = format!(
-        "{label}{:missing$} {bar} {duration:>DURATION$}  {words}",
-        ""
-    );
+    let line = format!("{label}{:missing$} {bar} {duration:>digits$}  {words}", "");
     line.trim_end().to_owned()
+}
+
+/// How long it took; of something that happened, how long after the beginning.
+fn duration(row: &Row, range: (Duration, Duration)) -> String {
+    match row.time {
+        Some((start, _)) if row.event => {
+            format!("+{}", span_of_time(start.saturating_sub(range.0)))
+        }
+        Some((start, end)) => span_of_time(end.saturating_sub(start)),
+        None => "-".to_owned(),
+    }
 }
 
 /// The place of a span in time.

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
 
 use super::chrome_span::ChromeEvent;
 use super::otlp_span::OtlpSpan;
@@ -20,6 +22,15 @@ impl<'de> DeserializeSeed<'de> for Object<'_> {
         deserializer.deserialize_any(ObjectVisitor(&mut *self.0))?;
         self.0.depth -= 1;
         Ok(())
+    }
+}
+
+/// What one document has.
+impl<'de> Deserialize<'de> for Sink {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut sink = Self::default();
+        Object(&mut sink).deserialize(deserializer)?;
+        Ok(sink)
     }
 }
 

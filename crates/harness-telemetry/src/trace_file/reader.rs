@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use serde::de::{DeserializeSeed, IgnoredAny};
+use serde::de::DeserializeSeed;
 
 use super::chrome_span::attach;
 use super::error::TraceFileError;
 use super::object::Object;
-use super::sink::{MAX_SPANS, Sink};
+use super::sink::Sink;
 use crate::trace::Trace;
 
 /// The most bytes that are read.
@@ -57,20 +57,15 @@ fn parse(bytes: &[u8]) -> Result<Trace, TraceFileError> {
         return Err(TraceFileError::Empty);
     }
     let mut sink = Sink::default();
-    let mut documents = 0_usize;
-    let mut reader = serde_json::Deserializer::from_slice(text);
-    loop {
-        sink.depth = 0;
-        match Object(&mut sink).deserialize(&mut reader) {
-            Ok(()) => documents += 1,
-            Err(_) if sink.full => return Err(TraceFileError::TooManySpans { limit: MAX_SPANS }),
+    let mut documents = serde_json::Deserializer::from_slice(text).into_iter::<Sink>();
+    while let Some(document) = documents.next() {
+        match document {
+            Ok(document) => sink.add(document)?,
             Err(error) => {
-                torn |= ends_here(error, text, &sink, documents)?;
+                let rest = text.get(documents.byte_offset()..).unwrap_or_default();
+                torn |= take_rest(rest, error, &mut sink)?;
                 break;
             }
-        }
-        if reader.end().is_ok() {
-            break;
         }
     }
     if !sink.known && text != b"[]" && text != b"[\n]" {
@@ -83,36 +78,41 @@ fn parse(bytes: &[u8]) -> Result<Trace, TraceFileError> {
     })
 }
 
-/// Whether the text was cut off where it cannot be read any further. An error if it was not, or if there is nothing
-/// before.
-fn ends_here(
+/// Takes what there is of a document that cannot be read to its end, and tells whether the text was cut off there. An
+/// error if it was not, or if there is nothing before.
+fn take_rest(
+    rest: &[u8],
     error: serde_json::Error,
-    text: &[u8],
-    sink: &Sink,
-    documents: usize,
+    sink: &mut Sink,
 ) -> Result<bool, TraceFileError> {
+    let rest = rest.trim_ascii_start();
+    let mut part = Sink::default();
+    // It fails as it did before; but what it has read by then is kept.
+    let _ = Object(&mut part).deserialize(&mut serde_json::Deserializer::from_slice(rest));
+    let is_first = !sink.known && sink.spans.is_empty();
+    let (full, known, depth) = (part.full, part.known, part.depth);
+    if full {
+        return Err(Sink::too_many());
+    }
     if !error.is_eof() {
-        // Half a line that somebody went on writing behind is no cut: more comes after it.
-        let mut lines = text.split(|byte| *byte == b'\n');
-        let last = lines.next_back().unwrap_or_default();
-        let is_last = error.line() == lines.count() + 1;
-        let is_whole = serde_json::from_slice::<IgnoredAny>(last).is_ok();
-        return if error.is_syntax() && documents > 0 && is_last && !is_whole {
+        // Half a line that somebody went on writing behind is no cut.
+        let is_last_line = !rest.contains(&b'\n');
+        return if error.is_syntax() && is_last_line && !is_first {
+            sink.add(part)?;
             Ok(true)
         } else {
             Err(error.into())
         };
     }
-    let is_array = text.starts_with(b"[");
-    if documents == 0 && sink.spans.is_empty() {
-        return match sink.known {
-            // A run that was killed before a span of it ended.
-            true if is_array && sink.depth == 1 => Ok(false),
-            true => Err(TraceFileError::CutOff),
-            false if is_array && text.len() == 1 => Err(TraceFileError::CutOff),
-            false => Err(error.into()),
-        };
-    }
     // An array of events need not be closed.
-    Ok(!(is_array && sink.depth == 1))
+    let is_open = rest.starts_with(b"[") && depth == 1;
+    if is_first && part.spans.is_empty() && !(known && is_open) {
+        return Err(if known || rest == b"[" {
+            TraceFileError::CutOff
+        } else {
+            error.into()
+        });
+    }
+    sink.add(part)?;
+    Ok(!is_open)
 }

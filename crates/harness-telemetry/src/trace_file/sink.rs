@@ -3,10 +3,11 @@
 use serde::de::Error;
 
 use super::chrome_span::Instant;
+use super::error::TraceFileError;
 use crate::trace::TraceSpan;
 
 /// The most spans that are read.
-pub(super) const MAX_SPANS: usize = 200_000;
+const MAX_SPANS: usize = 200_000;
 
 /// What was found so far. It stays when the text ends in the middle.
 #[derive(Default)]
@@ -22,6 +23,23 @@ pub(super) struct Sink {
 }
 
 impl Sink {
+    /// Adds what another document has.
+    pub(super) fn add(&mut self, other: Self) -> Result<(), TraceFileError> {
+        let Self {
+            mut spans,
+            mut instants,
+            known,
+            ..
+        } = other;
+        self.known |= known;
+        self.spans.append(&mut spans);
+        self.instants.append(&mut instants);
+        if self.spans.len().max(self.instants.len()) > MAX_SPANS || other.full {
+            return Err(Self::too_many());
+        }
+        Ok(())
+    }
+
     pub(super) fn push<E: Error>(&mut self, span: TraceSpan) -> Result<(), E> {
         if self.spans.len() >= MAX_SPANS {
             return Err(self.overflow());
@@ -36,6 +54,11 @@ impl Sink {
         }
         self.instants.push(instant);
         Ok(())
+    }
+
+    /// That there was more than is read.
+    pub(super) fn too_many() -> TraceFileError {
+        TraceFileError::TooManySpans { limit: MAX_SPANS }
     }
 
     fn overflow<E: Error>(&mut self) -> E {

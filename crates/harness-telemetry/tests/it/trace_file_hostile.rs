@@ -89,6 +89,17 @@ fn size_is_no_danger() {
         Trace::parse(&events),
         Err(TraceFileError::TooManySpans { .. })
     ));
+    // Many lines take many times as long as one, and no more.
+    let line = "{\"resourceSpans\":[{\"scopeSpans\":[{\"spans\":[{}]}]}]}\n";
+    assert_eq!(
+        Trace::parse(&line.repeat(50_000)).unwrap().spans.len(),
+        50_000
+    );
+    let error = Trace::parse(&line.repeat(200_001)).unwrap_err();
+    assert!(
+        matches!(error, TraceFileError::TooManySpans { .. }),
+        "{error}"
+    );
     // Of one span, only so much is kept.
     let pair = "{\"key\":\"a\",\"value\":{\"arrayValue\":{\"values\":[{\"intValue\":1},{\"intValue\":1}]}}},";
     let (pairs, items) = (pair.repeat(5_000), "{},".repeat(5_000));
