@@ -41,6 +41,8 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: SessionsCommand,
     },
+    /// Draw a trace file: what a run did, when, and what it cost.
+    Trace(TraceArguments),
     /// Show what would be used, where it came from, and what is wrong.
     Doctor(DoctorArguments),
 }
@@ -344,6 +346,22 @@ impl FormatArguments {
     pub(crate) fn wants_json(&self) -> bool {
         self.json || self.output == Output::Json
     }
+}
+
+#[derive(Args, Debug)]
+#[command(after_long_help = "Exit status: 0 it is shown; 2 it is not there, or no trace.")]
+pub(crate) struct TraceArguments {
+    /// The file: OTLP as JSON, or trace events as Chrome and Perfetto have them.
+    pub(crate) file: PathBuf,
+    /// The width in characters, at least 40; unless given, that of the terminal, or 100.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(40..))]
+    pub(crate) width: Option<u16>,
+    /// Show every span, and what happened within it.
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// As text, or as one JSON object.
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    pub(crate) output: Output,
 }
 
 #[derive(Args, Debug)]

@@ -57,6 +57,11 @@ mod stderr;
 mod stdout;
 mod terminal;
 mod tools_command;
+mod trace_command;
+mod trace_rows;
+mod trace_sums;
+mod trace_view;
+mod trace_words;
 mod typed_path;
 
 use std::ffi::OsString;
@@ -145,6 +150,7 @@ fn start(arguments: Arguments) -> Result<ExitCode, Failure> {
                 command: SkillsCommand::Update,
             } => skills_command::update(),
             Command::Sessions { command } => sessions_command::run(&command),
+            Command::Trace(arguments) => trace_command::run(&arguments),
             Command::Doctor(arguments) => doctor::run(arguments).await,
         }
     });
@@ -178,6 +184,7 @@ fn wants_json(arguments: &Arguments) -> bool {
                 | SkillsCommand::Validate(SkillsValidateArguments { format, .. }),
         } => return format.wants_json(),
         Command::Sessions { command } => return command.wants_json(),
+        Command::Trace(arguments) => arguments.output,
         Command::Doctor(_)
         | Command::Prompt {
             command: PromptCommand::Render(_) | PromptCommand::Template(_),

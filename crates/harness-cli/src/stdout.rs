@@ -10,12 +10,17 @@ use crate::terminal::harmless;
 ///
 /// A reader that has gone away is no error: it read all that it wanted.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    let mut stdout = io::stdout().lock();
-    let text = if stdout.is_terminal() {
-        harmless(text)
+    if io::stdout().is_terminal() {
+        print_drawn(&harmless(text))
     } else {
-        text.into()
-    };
+        print_drawn(text)
+    }
+}
+
+/// Prints text of which every piece that came from elsewhere was made harmless: what else a terminal acts on in it is
+/// meant, such as colours.
+pub(crate) fn print_drawn(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
     let line_break = if text.ends_with('\n') { "" } else { "\n" };
     let written = stdout
         .write_all(text.as_bytes())

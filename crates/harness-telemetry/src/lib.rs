@@ -17,6 +17,10 @@ mod schemas;
 pub mod semconv;
 #[cfg(feature = "test-support")]
 pub mod test_support;
+#[cfg(feature = "trace-file")]
+pub mod trace;
+#[cfg(feature = "trace-file")]
+pub mod trace_file;
 
 pub use active::{Active, DROPPED};
 pub use ai::AI;

@@ -41,6 +41,7 @@ fn the_help_of_each_command() {
         &["sessions", "repair"],
         &["sessions", "delete"],
         &["sessions", "search"],
+        &["trace"],
         &["doctor"],
     ] {
         let ended = bed.harness(&[command, &["--help"]].concat()).end().exits(0);

@@ -33,4 +33,5 @@ mod skills;
 mod survivors;
 mod terminal;
 mod tools;
+mod trace;
 mod wire;

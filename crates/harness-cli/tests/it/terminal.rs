@@ -39,7 +39,7 @@ fn terminal_with(typed: &str) -> (File, JoinHandle<String>) {
 
 /// Runs a program with some of its streams on a terminal; what it wrote there comes with it.
 #[track_caller]
-fn on_terminal(start: Start, put: impl FnOnce(&mut Command, File)) -> (Ended, String) {
+pub(crate) fn on_terminal(start: Start, put: impl FnOnce(&mut Command, File)) -> (Ended, String) {
     let (program, reader) = terminal();
     // The command holds an end of the terminal until it is dropped, in `spawn_with`.
     let ended = start.spawn_with(|command| put(command, program)).end();

@@ -16,3 +16,8 @@ mod runs;
 mod schemas;
 mod sinks;
 mod starters;
+mod trace_file_chrome;
+mod trace_file_hostile;
+mod trace_file_otlp;
+mod trace_file_spans;
+mod trace_file_write;
