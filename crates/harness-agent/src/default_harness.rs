@@ -5,6 +5,7 @@ use std::sync::Arc;
 use harness_core::{Limits, Model, RetryPolicy, ThinkingLevel};
 use harness_prompt::Library;
 use harness_skills::Skills;
+use harness_telemetry::middleware::Telemetry;
 use harness_tools::{Workspace, default_tools};
 
 use crate::error::Error;
@@ -42,6 +43,8 @@ pub struct DefaultOptions {
     pub limits: Limits,
     /// How failed requests are retried.
     pub retry: RetryPolicy,
+    /// What records runs. Default: nothing.
+    pub telemetry: Option<Telemetry>,
 }
 
 impl DefaultOptions {
@@ -61,6 +64,7 @@ impl DefaultOptions {
             thinking: ThinkingLevel::default(),
             limits: Limits::default(),
             retry: RetryPolicy::default(),
+            telemetry: None,
         }
     }
 }
@@ -91,6 +95,9 @@ pub fn default_harness(options: DefaultOptions) -> Result<AgentHarness, Error> {
         .retry(options.retry);
     if let Some(skills) = options.skills {
         builder = builder.skills(skills);
+    }
+    if let Some(telemetry) = options.telemetry {
+        builder = builder.telemetry(telemetry);
     }
     if let Some(plan_mode) = options.plan_mode {
         builder = builder.plan_mode(plan_mode);

@@ -85,6 +85,7 @@ pub use harness_core as core;
 pub use harness_prompt as prompt;
 pub use harness_session as sessions;
 pub use harness_skills as skills;
+pub use harness_telemetry as telemetry;
 #[cfg(feature = "tools")]
 pub use harness_tools::{Workspace, default_tools};
 pub use loaded_skills::{LoadedSkill, loaded_skills};

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use harness_core::ThinkingLevel;
 use harness_providers::Api;
+use harness_telemetry::trace_file::TraceFormat;
 
 use crate::sessions_arguments::SessionsCommand;
 
@@ -43,6 +44,8 @@ pub(crate) enum Command {
     },
     /// Draw a trace file: what a run did, when, and what it cost.
     Trace(TraceArguments),
+    /// List what can be recorded of runs: spans, their attributes, metrics.
+    Telemetry(TelemetryArguments),
     /// Show what would be used, where it came from, and what is wrong.
     Doctor(DoctorArguments),
 }
@@ -104,6 +107,19 @@ pub(crate) struct RunArguments {
     pub(crate) timeout: Option<Duration>,
     #[command(flatten)]
     pub(crate) session: SessionArguments,
+    #[command(flatten)]
+    pub(crate) trace: TraceTo,
+}
+
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct TraceTo {
+    /// Write the run's trace to this file; `harness trace FILE` draws it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// How: otlp, or chrome for Perfetto. By default, chrome if the name ends in .chrome.json,
+    /// .perfetto.json or .trace, else otlp.
+    #[arg(long, value_name = "FORMAT", requires = "trace")]
+    pub(crate) trace_format: Option<TraceFormat>,
 }
 
 #[derive(Args, Clone, Debug, Default)]
@@ -360,6 +376,13 @@ pub(crate) struct TraceArguments {
     #[arg(long)]
     pub(crate) all: bool,
     /// As text, or as one JSON object.
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    pub(crate) output: Output,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TelemetryArguments {
+    /// As tables in Markdown, or as one line of JSON.
     #[arg(long, value_enum, default_value_t = Output::Text)]
     pub(crate) output: Output,
 }

@@ -6,12 +6,14 @@ use std::process::ExitCode;
 
 use harness_agent::middlewares::PlanState;
 use harness_core::{Caller, Limits};
+use harness_telemetry::export::OtlpTarget;
 
 use crate::arguments::DoctorArguments;
 use crate::demo::DemoProject;
 use crate::environment::{Environment, VARIABLES};
 use crate::failure::{Exit, Failure};
 use crate::model_choice::{Choice, Target, secret_variables};
+use crate::otel_variables::OtelVariables;
 use crate::plan::Plan;
 use crate::services::LocalServers;
 use crate::session_report::SessionReport;
@@ -83,6 +85,7 @@ pub(crate) async fn run(arguments: DoctorArguments) -> Result<ExitCode, Failure>
             report_prompts(&mut report, &setup, &arguments).await;
             report_skills(&mut report, &setup);
             report_sessions(&mut report, &setup.environment);
+            report_telemetry(&mut report, &setup.environment);
         }
     }
     report.heading("problems");
@@ -269,7 +272,7 @@ fn report_tools(report: &mut Report, setup: &Setup, arguments: &DoctorArguments)
         Ok(shell) => report.line("shell", &shell.display().to_string()),
         Err(error) => report.problem(&Failure::configuration(error.to_string())),
     }
-    match setup.agent(&no_model(), &arguments.agent, Limits::default()) {
+    match setup.agent(&no_model(), &arguments.agent, Limits::default(), None) {
         Ok((agent, _)) => {
             let names: Vec<&str> = agent
                 .loop_config()
@@ -312,7 +315,7 @@ async fn report_prompts(report: &mut Report, setup: &Setup, arguments: &DoctorAr
     if plan.state() != PlanState::Off {
         report.line("plan", &format!("{}, {}", plan.state().word(), plan.path()));
     }
-    let Ok((agent, _)) = setup.agent(&no_model(), &arguments.agent, Limits::default()) else {
+    let Ok((agent, _)) = setup.agent(&no_model(), &arguments.agent, Limits::default(), None) else {
         return;
     };
     if let Ok(shown) = agent.system_prompt(Caller::default()).await {
@@ -352,6 +355,27 @@ fn report_sessions(report: &mut Report, environment: &Environment) {
     for problem in &sessions.problems {
         report.problem(problem);
     }
+}
+
+fn report_telemetry(report: &mut Report, environment: &Environment) {
+    report.heading("telemetry");
+    let variables = match OtelVariables::read(environment) {
+        Ok(variables) => variables,
+        Err(problem) => {
+            let failure =
+                Failure::configuration(format!("nothing is sent to a collector: {problem}"));
+            return report.problem(&failure);
+        }
+    };
+    let target = |target: &Option<OtlpTarget>| match target {
+        Some(target) => one_line(&shown_address(&target.endpoint)),
+        None => "nowhere".to_owned(),
+    };
+    report.line("spans go to", &target(&variables.traces));
+    report.line("metrics go to", &target(&variables.metrics));
+    let yes = |is: bool| if is { "yes" } else { "no" };
+    report.line("content is recorded", yes(variables.content));
+    report.line("services and commands are told", yes(variables.propagate));
 }
 
 #[cfg(test)]

@@ -27,6 +27,50 @@ pub(crate) const CA_FILE: &str = "HARNESS_CA_FILE";
 /// `HARNESS_MANAGED_SKILLS`: where the owner of the machine puts skills.
 pub(crate) const MANAGED_SKILLS: &str = "HARNESS_MANAGED_SKILLS";
 
+/// The variables of OpenTelemetry's specification. Of three, the first is for all that is sent, the others for
+/// spans and for metrics alone.
+pub(crate) mod otel {
+    pub(crate) const DISABLED: &str = "OTEL_SDK_DISABLED";
+    pub(crate) const SERVICE_NAME: &str = "OTEL_SERVICE_NAME";
+    pub(crate) const RESOURCE: &str = "OTEL_RESOURCE_ATTRIBUTES";
+    pub(crate) const PROPAGATORS: &str = "OTEL_PROPAGATORS";
+    pub(crate) const SAMPLER: &str = "OTEL_TRACES_SAMPLER";
+    pub(crate) const SAMPLER_ARG: &str = "OTEL_TRACES_SAMPLER_ARG";
+    pub(crate) const BATCH_DELAY: &str = "OTEL_BSP_SCHEDULE_DELAY";
+    pub(crate) const BATCH_QUEUE: &str = "OTEL_BSP_MAX_QUEUE_SIZE";
+    pub(crate) const BATCH_SIZE: &str = "OTEL_BSP_MAX_EXPORT_BATCH_SIZE";
+    pub(crate) const TRACES_EXPORTER: &str = "OTEL_TRACES_EXPORTER";
+    pub(crate) const METRICS_EXPORTER: &str = "OTEL_METRICS_EXPORTER";
+    pub(crate) const ENDPOINT: [&str; 3] = [
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+        "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
+    ];
+    pub(crate) const PROTOCOL: [&str; 3] = [
+        "OTEL_EXPORTER_OTLP_PROTOCOL",
+        "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
+        "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL",
+    ];
+    pub(crate) const HEADERS: [&str; 3] = [
+        "OTEL_EXPORTER_OTLP_HEADERS",
+        "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+        "OTEL_EXPORTER_OTLP_METRICS_HEADERS",
+    ];
+    pub(crate) const TIMEOUT: [&str; 3] = [
+        "OTEL_EXPORTER_OTLP_TIMEOUT",
+        "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT",
+        "OTEL_EXPORTER_OTLP_METRICS_TIMEOUT",
+    ];
+    pub(crate) const CERTIFICATE: [&str; 3] = [
+        "OTEL_EXPORTER_OTLP_CERTIFICATE",
+        "OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE",
+        "OTEL_EXPORTER_OTLP_METRICS_CERTIFICATE",
+    ];
+    pub(crate) const CAPTURE_CONTENT: &str = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT";
+    pub(crate) const TRACEPARENT: &str = "TRACEPARENT";
+    pub(crate) const TRACESTATE: &str = "TRACESTATE";
+}
+
 /// The variables that the program reads, each with what it is for; `harness doctor` lists those that
 /// are set. Beside them it reads the variables that hold keys: see [`Environment::key`].
 pub(crate) const VARIABLES: &[(&str, &str)] = &[
@@ -86,6 +130,86 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
     (
         "NO_PROXY",
         "hosts that are reached directly (also no_proxy)",
+    ),
+    (otel::DISABLED, "true: nothing is sent to a collector"),
+    (
+        otel::SERVICE_NAME,
+        "what this program is called there, instead of harness",
+    ),
+    (
+        otel::RESOURCE,
+        "what else is said of it there, as NAME=VALUE,…",
+    ),
+    (
+        otel::PROPAGATORS,
+        "tracecontext: services and commands are told where they are in the trace",
+    ),
+    (otel::SAMPLER, "which traces are sent"),
+    (otel::SAMPLER_ARG, "which part of them"),
+    (
+        otel::BATCH_DELAY,
+        "the longest time that a span waits to be sent, in ms",
+    ),
+    (otel::BATCH_QUEUE, "the most spans that wait to be sent"),
+    (otel::BATCH_SIZE, "the most spans that are sent at once"),
+    (otel::TRACES_EXPORTER, "otlp or none"),
+    (otel::METRICS_EXPORTER, "otlp or none"),
+    (
+        otel::CAPTURE_CONTENT,
+        "true: prompts, replies, arguments and results are in traces",
+    ),
+    (
+        otel::TRACEPARENT,
+        "the place in a trace that a run goes on from",
+    ),
+    (otel::TRACESTATE, "more of that"),
+    (otel::ENDPOINT[0], "the collector's address"),
+    (otel::ENDPOINT[1], "of spans: the collector's address"),
+    (otel::ENDPOINT[2], "of metrics: the collector's address"),
+    (otel::PROTOCOL[0], "http/protobuf, http/json or grpc"),
+    (
+        otel::PROTOCOL[1],
+        "of spans: http/protobuf, http/json or grpc",
+    ),
+    (
+        otel::PROTOCOL[2],
+        "of metrics: http/protobuf, http/json or grpc",
+    ),
+    (
+        otel::HEADERS[0],
+        "what is sent along to the collector, which may be secret",
+    ),
+    (
+        otel::HEADERS[1],
+        "of spans: what is sent along to the collector, which may be secret",
+    ),
+    (
+        otel::HEADERS[2],
+        "of metrics: what is sent along to the collector, which may be secret",
+    ),
+    (
+        otel::TIMEOUT[0],
+        "the longest time that a batch takes, in ms",
+    ),
+    (
+        otel::TIMEOUT[1],
+        "of spans: the longest time that a batch takes, in ms",
+    ),
+    (
+        otel::TIMEOUT[2],
+        "of metrics: the longest time that a batch takes, in ms",
+    ),
+    (
+        otel::CERTIFICATE[0],
+        "a PEM file with a certificate to trust",
+    ),
+    (
+        otel::CERTIFICATE[1],
+        "of spans: a PEM file with a certificate to trust",
+    ),
+    (
+        otel::CERTIFICATE[2],
+        "of metrics: a PEM file with a certificate to trust",
     ),
     ("NO_COLOR", "set: no colours"),
     ("TERM", "`dumb`: no progress line"),

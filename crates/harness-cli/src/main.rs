@@ -15,6 +15,7 @@ mod json_output;
 mod model_choice;
 mod named_file;
 mod new_skill;
+mod otel_variables;
 mod plan;
 mod progress;
 mod prompt_command;
@@ -55,6 +56,8 @@ mod skill_validation;
 mod skills_command;
 mod stderr;
 mod stdout;
+mod telemetry;
+mod telemetry_command;
 mod terminal;
 mod tools_command;
 mod trace_command;
@@ -151,6 +154,7 @@ fn start(arguments: Arguments) -> Result<ExitCode, Failure> {
             } => skills_command::update(),
             Command::Sessions { command } => sessions_command::run(&command),
             Command::Trace(arguments) => trace_command::run(&arguments),
+            Command::Telemetry(arguments) => telemetry_command::run(&arguments),
             Command::Doctor(arguments) => doctor::run(arguments).await,
         }
     });
@@ -185,6 +189,7 @@ fn wants_json(arguments: &Arguments) -> bool {
         } => return format.wants_json(),
         Command::Sessions { command } => return command.wants_json(),
         Command::Trace(arguments) => arguments.output,
+        Command::Telemetry(arguments) => arguments.output,
         Command::Doctor(_)
         | Command::Prompt {
             command: PromptCommand::Render(_) | PromptCommand::Template(_),

@@ -39,7 +39,12 @@ struct Report {
 /// Shows the prompt's sections.
 pub(crate) async fn show(arguments: PromptShowArguments) -> Result<ExitCode, Failure> {
     let setup = Setup::read(&arguments.model, &arguments.agent)?;
-    let (agent, _) = setup.agent(&choice(&setup).await, &arguments.agent, Limits::default())?;
+    let (agent, _) = setup.agent(
+        &choice(&setup).await,
+        &arguments.agent,
+        Limits::default(),
+        None,
+    )?;
     let last = if arguments.diff {
         let record = PromptRecord::of(&setup.environment, &setup.folder);
         let last = record.and_then(|record| record.last());

@@ -28,14 +28,23 @@ use crate::services::LocalServers;
 use crate::setup::Setup;
 use crate::signals::Signals;
 use crate::stderr;
+use crate::telemetry::Recorder;
 
 /// Runs a task, and tells how it ended by the exit status.
-pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, Failure> {
-    let session = RunSession::find(
-        &Environment::read(),
-        &arguments.session,
-        &mut arguments.agent,
-    )?;
+pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
+    let environment = Environment::read();
+    let recorder = Recorder::start(&environment, &arguments.trace)?;
+    let ended = run_recorded(arguments, &environment, &recorder).await;
+    recorder.finish().await;
+    ended
+}
+
+async fn run_recorded(
+    mut arguments: RunArguments,
+    environment: &Environment,
+    recorder: &Recorder,
+) -> Result<ExitCode, Failure> {
+    let session = RunSession::find(environment, &arguments.session, &mut arguments.agent)?;
     let goes_on = session.goes_on();
     let mut setup = Setup::read(&arguments.model, &arguments.agent)?;
     let opened = session.open(&mut setup.settings)?;
@@ -46,8 +55,7 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, Failure
     // The run is a session: what it left in the background goes with it. On the ways out that do not
     // get as far as `end`, it is killed when this is dropped.
     let shell = ShellSession::new();
-    let caller = Caller::default();
-    caller.attributes.insert(shell.clone());
+    let caller = caller(&shell, recorder);
     let is_demo = matches!(choice.target, Target::Demo);
     if is_demo && goes_on {
         return Err(no_model(opened.as_ref()));
@@ -67,7 +75,12 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, Failure
     };
     let cancel = CancellationToken::new();
     let signals = Signals::listen(&cancel)?;
-    let (agent, demo) = setup.agent(&choice, &arguments.agent, limits(&arguments, &setup))?;
+    let (agent, demo) = setup.agent(
+        &choice,
+        &arguments.agent,
+        limits(&arguments, &setup),
+        Some(recorder),
+    )?;
     announce(&setup, &choice, demo.as_ref());
     let at = arguments.session.at.as_deref();
     if let Some(opened) = &opened {
@@ -132,6 +145,14 @@ pub(crate) async fn run(mut arguments: RunArguments) -> Result<ExitCode, Failure
         (None, Some((_, exit))) => Ok(exit.into()),
         (None, None) => Ok(Exit::Failed.into()),
     }
+}
+
+/// Who asks.
+fn caller(shell: &ShellSession, recorder: &Recorder) -> Caller {
+    let caller = Caller::default();
+    caller.attributes.insert(shell.clone());
+    recorder.place(&caller);
+    caller
 }
 
 /// The end of a run that would go on with a session, if there is nothing but the demonstration to do so.

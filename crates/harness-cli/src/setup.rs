@@ -18,6 +18,7 @@ use crate::named_file;
 use crate::plan::Plan;
 use crate::prompt_library::PromptLibrary;
 use crate::settings::{Setting, Settings};
+use crate::telemetry::Recorder;
 use crate::{skill_diagnostics, skill_roots, stderr};
 
 /// Everything that a command needs.
@@ -96,6 +97,7 @@ impl Setup {
         choice: &Choice,
         arguments: &AgentArguments,
         limits: Limits,
+        recorder: Option<&Recorder>,
     ) -> Result<(AgentHarness, Option<DemoProject>), Failure> {
         let demo = match choice.target {
             Target::Demo => Some(DemoProject::create(&self.environment)?),
@@ -149,6 +151,13 @@ impl Setup {
             .map(|level| level.value)
             .unwrap_or_default();
         options.limits = limits;
+        options.telemetry = recorder.and_then(|recorder| {
+            let variables = secret_variables(&self.settings);
+            let keys = variables
+                .iter()
+                .filter_map(|name| self.environment.key(name));
+            recorder.telemetry(keys)
+        });
         let agent =
             default_harness(options).map_err(|error| Failure::configuration(error.to_string()))?;
         for warning in &agent.assembly().warnings {

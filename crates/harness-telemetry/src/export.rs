@@ -63,6 +63,8 @@ mod grpc_client;
 mod http_client;
 mod meters;
 mod processor;
+#[cfg(feature = "middleware")]
+mod propagation;
 mod queue;
 mod report;
 mod sampling;
@@ -77,6 +79,8 @@ pub use builder::ExporterBuilder;
 pub use context::{continue_trace, trace_context};
 pub use error::ExportError;
 pub use exporter::Exporter;
+#[cfg(feature = "middleware")]
+pub use propagation::W3cPropagation;
 pub use report::ExportReport;
 pub use sampling::Sampling;
 pub use sink::SpanSink;

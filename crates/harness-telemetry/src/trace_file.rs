@@ -44,6 +44,7 @@ mod plain_value;
 mod reader;
 mod scalar;
 mod sink;
+mod span_sink;
 mod unfinished;
 mod writer;
 

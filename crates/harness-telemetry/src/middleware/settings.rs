@@ -80,6 +80,11 @@ impl Telemetry {
         self.change(|settings| settings.content = Some(content))
     }
 
+    /// Whether content is recorded.
+    pub fn captures_content(&self) -> bool {
+        self.settings.content.is_some()
+    }
+
     /// Tells the services and processes that a run talks to where they are in its trace, and takes over a
     /// place that the caller was told. By default, neither.
     pub fn propagate(self, propagation: Arc<dyn Propagation>) -> Self {
