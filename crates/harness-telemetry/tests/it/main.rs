@@ -8,6 +8,7 @@ mod otlp_delivery;
 mod otlp_faults;
 mod otlp_gate;
 mod otlp_metrics;
+mod otlp_runs;
 mod otlp_secrets;
 mod received;
 mod receiver_grpc;
