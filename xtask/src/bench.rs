@@ -11,6 +11,7 @@
 //! a criterion benchmark in `harness-core`.
 
 mod child;
+mod collector;
 mod contest;
 mod figure;
 mod ground;
@@ -27,6 +28,7 @@ mod server;
 mod skills;
 mod statistics;
 mod subject;
+mod telemetry;
 mod tool_call;
 
 use std::env::consts::EXE_SUFFIX;
@@ -121,6 +123,9 @@ fn build(
     if subjects.contains(&Subject::Skills) {
         skills::build(workspace)?;
     }
+    if subjects.contains(&Subject::Telemetry) {
+        telemetry::build(workspace)?;
+    }
     let runs_programs = subjects.iter().any(|it| *it != Subject::Middleware);
     if runs_programs {
         workspace.run(cmd!(
@@ -167,6 +172,7 @@ fn measure(
         Subject::Edit => tool_call::edit(rig, &ground, rounds),
         Subject::Yes => tool_call::yes(rig, &ground),
         Subject::Skills => skills::measure(rig, rounds, workspace),
+        Subject::Telemetry => telemetry::measure(rig, rounds, workspace),
     }
 }
 
@@ -198,5 +204,6 @@ fn unmeasured(subject: Subject) -> Vec<Figure> {
             skills::MEMORY,
             skills::HOSTILE,
         ],
+        Subject::Telemetry => vec![telemetry::UNSEEN, telemetry::SEEN, telemetry::EXPORTED],
     }
 }

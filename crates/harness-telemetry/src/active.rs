@@ -21,6 +21,7 @@ pub struct Active {
 
 impl Active {
     #[doc(hidden)]
+    #[inline]
     pub fn new(span: tracing::Span) -> Self {
         Self { span, ended: false }
     }
@@ -28,6 +29,7 @@ impl Active {
     /// The span as `tracing` knows it: to [instrument](tracing::Instrument) a future with, to be the parent
     /// of another one. Nothing keeps you from recording what you like with it; the exporter of this crate
     /// takes what the schema declares.
+    #[inline]
     pub fn span(&self) -> &tracing::Span {
         &self.span
     }
@@ -41,12 +43,14 @@ impl Active {
 
     /// Ends without a word: what there was to say has been recorded.
     #[doc(hidden)]
+    #[inline]
     pub fn finished(mut self) {
         self.ended = true;
     }
 }
 
 impl Drop for Active {
+    #[inline]
     fn drop(&mut self) {
         if !self.ended && !self.span.is_disabled() {
             let why = if std::thread::panicking() {

@@ -2,6 +2,7 @@
 
 pub use tracing;
 
+use tracing::field::Value;
 use tracing::span::Id;
 
 use crate::metrics::{MetricSink, MetricValue};
@@ -48,6 +49,26 @@ const fn same(one: &[u8], other: &[u8]) -> bool {
         index += 1;
     }
     true
+}
+
+/// Records consecutive fields, of which the first is this one. A look-up of each by its name would cost more than
+/// all the rest.
+pub fn record_end<const N: usize>(span: &tracing::Span, first: usize, values: [&dyn Value; N]) {
+    let Some(metadata) = span.metadata() else {
+        return;
+    };
+    let fields = metadata.fields();
+    let mut rest = fields.iter().skip(first);
+    let named = values.map(|value| (rest.next(), value));
+    let mut pairs = [const { None }; N];
+    for (pair, (field, value)) in pairs.iter_mut().zip(&named) {
+        *pair = field.as_ref().map(|field| (field, Some(*value)));
+    }
+    // There are as many as the macro declared.
+    if let Some(first) = pairs.first().copied().flatten() {
+        let pairs = pairs.map(|pair| pair.unwrap_or(first));
+        span.record_all(&fields.value_set(&pairs));
+    }
 }
 
 /// Hands on a value, without the attributes that are not there.

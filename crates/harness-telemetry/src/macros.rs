@@ -170,6 +170,9 @@ macro_rules! schema {
 
                 const ID: &str = concat!($name, ".", stringify!($span));
 
+                /// Where the fields of the end begin: behind three of OpenTelemetry's and those of the start.
+                const AT_THE_END: usize = 3 + SCHEMA.always.len() + SCHEMA.start.len();
+
                 $crate::__attributes!(Starts [$($start_lt)?]
                     $($s_type, true, $s_key, $s_card, [$($s_sens)?], [$($s_doc),*];)*
                     $($($so_type, false, $so_key, $so_card, [$($so_sens)?], [$($so_doc),*];)*)?
@@ -210,6 +213,7 @@ macro_rules! schema {
 
                     $($(
                         $(#[doc = $so_doc])*
+                        #[inline]
                         pub fn $so(mut self, $so: impl Into<::core::option::Option<$so_type>>) -> Self {
                             self.$so = $so.into();
                             self
@@ -275,6 +279,7 @@ macro_rules! schema {
                         self.finish(end, ::core::option::Option::Some(error));
                     }
 
+                    #[inline]
                     fn finish $(<$end_lt>)? (
                         self,
                         end: $end $(<$end_lt>)?,
@@ -284,11 +289,14 @@ macro_rules! schema {
                         let $end { $($e),* } = end;
                         if !self.0.span().is_disabled() {
                             let error = error.or_else(|| $crate::__error!($($rule [$($rule_value),*])?));
-                            $crate::__private::tracing::record_all!(
+                            $crate::__private::record_end(
                                 self.0.span(),
-                                $({ $e_key } = $crate::AttributeValue::field(&$e),)*
-                                "error.type" = error,
-                                otel.status_code = error.map(|_| "ERROR")
+                                AT_THE_END,
+                                [
+                                    &error,
+                                    &error.map(|_| "ERROR"),
+                                    $(&$crate::AttributeValue::field(&$e),)*
+                                ],
                             );
                         }
                         self.0.finished();
@@ -388,8 +396,10 @@ macro_rules! __set_method {
     ([$($lt:lifetime)?] [$($doc:tt)*] $name:ident : $type:ty = $key:expr) => {
         $($doc)*
         #[allow(clippy::extra_unused_lifetimes, reason = "the lifetime is that of all of them")]
+        #[inline]
         pub fn $name $(<$lt>)? (&self, $name: impl Into<::core::option::Option<$type>>) -> &Self {
-            if let ::core::option::Option::Some($name) = $name.into() {
+            // One that nobody sees has its fields all the same.
+            if let (false, ::core::option::Option::Some($name)) = (self.0.span().is_disabled(), $name.into()) {
                 $crate::__private::tracing::record_all!(
                     self.0.span(),
                     { $key } = $crate::AttributeValue::field(&$name)
@@ -473,11 +483,11 @@ macro_rules! __span {
                 $id,
                 otel.name = $crate::__private::tracing::field::display(format_args!($title)),
                 otel.kind = $crate::SpanKind::$kind.word(),
-                otel.status_code = $crate::__private::tracing::field::Empty,
                 otel.status_description = $crate::__private::tracing::field::Empty,
-                "error.type" = $crate::__private::tracing::field::Empty,
                 $({ $always } = $fixed,)*
                 $({ $key } = $crate::AttributeValue::field(&$value),)*
+                "error.type" = $crate::__private::tracing::field::Empty,
+                otel.status_code = $crate::__private::tracing::field::Empty,
                 $({ $end } = $crate::__private::tracing::field::Empty,)*
             ),
             ::core::option::Option::Some(parent) => $crate::__private::tracing::span!(
@@ -487,11 +497,11 @@ macro_rules! __span {
                 $id,
                 otel.name = $crate::__private::tracing::field::display(format_args!($title)),
                 otel.kind = $crate::SpanKind::$kind.word(),
-                otel.status_code = $crate::__private::tracing::field::Empty,
                 otel.status_description = $crate::__private::tracing::field::Empty,
-                "error.type" = $crate::__private::tracing::field::Empty,
                 $({ $always } = $fixed,)*
                 $({ $key } = $crate::AttributeValue::field(&$value),)*
+                "error.type" = $crate::__private::tracing::field::Empty,
+                otel.status_code = $crate::__private::tracing::field::Empty,
                 $({ $end } = $crate::__private::tracing::field::Empty,)*
             ),
         }

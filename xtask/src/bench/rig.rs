@@ -99,18 +99,27 @@ impl Rig {
 
     /// Runs harness against `script`.
     pub(crate) fn harness(&self, script: &Arc<Script>) -> Result<Run, Failure> {
-        self.play_to_harness(script, Keep::Times, Metered::No)
+        self.harness_with(script, &[])
+    }
+
+    /// As [`Rig::harness`], with more variables.
+    pub(crate) fn harness_with(
+        &self,
+        script: &Arc<Script>,
+        variables: &[(&str, &str)],
+    ) -> Result<Run, Failure> {
+        self.play_to_harness(script, Keep::Times, Metered::No, variables)
     }
 
     /// As [`Rig::harness`], for what it costs.
     pub(crate) fn harness_cost(&self, script: &Arc<Script>) -> Result<Cost, Failure> {
-        self.play_to_harness(script, Keep::Times, Metered::Yes)?;
+        self.play_to_harness(script, Keep::Times, Metered::Yes, &[])?;
         self.read_report()
     }
 
     /// Runs harness once and keeps what it sent.
     pub(crate) fn record(&self, script: &Arc<Script>) -> Result<Recording, Failure> {
-        let run = self.play_to_harness(script, Keep::Requests, Metered::No)?;
+        let run = self.play_to_harness(script, Keep::Requests, Metered::No, &[])?;
         let requests: Vec<_> = run
             .exchanges
             .into_iter()
@@ -154,9 +163,11 @@ impl Rig {
         script: &Arc<Script>,
         keep: Keep,
         metered: Metered,
+        variables: &[(&str, &str)],
     ) -> Result<Run, Failure> {
         let address = format!("http://127.0.0.1:{}/v1", self.server.port);
         let mut command = self.command(&self.programs.harness, metered);
+        command.envs(variables.iter().copied());
         command.args(["run", "--api", "openai-chat", "--base-url", &address]);
         command.args([
             "-m",

@@ -18,10 +18,11 @@ pub(crate) enum Subject {
     Edit,
     Yes,
     Skills,
+    Telemetry,
 }
 
 impl Subject {
-    pub(crate) const ALL: [Subject; 15] = [
+    pub(crate) const ALL: [Subject; 16] = [
         Subject::Start,
         Subject::Reads,
         Subject::Growth,
@@ -37,6 +38,7 @@ impl Subject {
         Subject::Edit,
         Subject::Yes,
         Subject::Skills,
+        Subject::Telemetry,
     ];
 
     /// The name after `--only`.
@@ -57,6 +59,7 @@ impl Subject {
             Subject::Edit => "edit",
             Subject::Yes => "yes",
             Subject::Skills => "skills",
+            Subject::Telemetry => "telemetry",
         }
     }
 

@@ -2,6 +2,7 @@
 //! tool starts. The tree is compared whole: names, kinds, parents, attributes.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -101,7 +102,7 @@ fn tree(spans: &[Span]) -> String {
         // Of two that began at once, the one with the smaller call id.
         children.sort_by_key(|span| (span.start_time_unix_nano, line(span)));
         for span in children {
-            text.push_str(&format!("{:1$}{2}\n", "", depth * 2, line(span)));
+            writeln!(text, "{:1$}{2}", "", depth * 2, line(span)).unwrap();
             write(text, spans, &span.span_id, depth + 1);
         }
     }
