@@ -2,16 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Subscriber};
+use tracing::{Dispatch, Event, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::registry::{LookupSpan, Registry};
 
 use crate::Schemas;
+
+/// A subscriber that is nobody's and lives as long as the process.
+///
+/// `tracing` remembers of each place in the code whether anybody wants it. Where it is reached for the first time
+/// while a test's subscriber comes or goes in another thread, it may remember that nobody does. With this one,
+/// somebody always does.
+static WAKE: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Registry::default()));
 
 /// Keeps the spans of registered schemas that are started while it is the subscriber. Clones share what they
 /// keep.
@@ -64,6 +71,7 @@ impl Recording {
 
     /// What to make the subscriber: of a thread, by [`tracing::subscriber::set_default`], or of a call.
     pub fn subscriber(&self) -> impl Subscriber + Send + Sync + use<> {
+        LazyLock::force(&WAKE);
         Registry::default().with(Keeper(self.clone()))
     }
 
