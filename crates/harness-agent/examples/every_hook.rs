@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use harness_agent::AgentHarness;
 use harness_agent::core::{
     ActiveCall, Event, Message, MessageRef, Middleware, MiddlewareError, ModelRequest, ModelResult,
-    NextActing, NextAgent, NextModel, NextReasoning, NextTool, RunContext, RunInput, RunOutcome,
-    SystemPrompt, Text, Tool, ToolContext, ToolEffects, ToolError, ToolOutcome, ToolOutput,
-    TurnDecision, TurnReport, UserPart, async_trait,
+    NextActing, NextAgent, NextModel, NextReasoning, NextTool, NextTurn, RunContext, RunInput,
+    RunOutcome, SystemPrompt, Text, Tool, ToolContext, ToolEffects, ToolError, ToolOutcome,
+    ToolOutput, TurnDecision, TurnEnd, TurnReport, UserPart, async_trait,
 };
 use harness_providers::Scripted;
 use schemars::JsonSchema;
@@ -104,13 +104,19 @@ impl Middleware for Report {
     }
 }
 
-/// `on_reasoning`: around one turn's reply, retries included.
+/// `on_turn`: around one turn; `on_reasoning`: around its reply, retries included.
 struct Turns;
 
 #[async_trait]
 impl Middleware for Turns {
     fn name(&self) -> &'static str {
         "turns"
+    }
+
+    async fn on_turn(&self, cx: &RunContext, turn: u32, next: NextTurn<'_>) -> TurnEnd {
+        let end = next.run(cx, turn).await;
+        println!("on_turn: {turn} {}", end.status().word());
+        end
     }
 
     async fn on_reasoning(

@@ -10,6 +10,7 @@
 //! | `charter` | what each crate must have: README, essay, lints, one integration binary |
 //! | `names` | names of files and modules |
 //! | `care` | lengths, unfinished work, exceptions to lints, unsafe code |
+//! | `telemetry_table` | `docs/telemetry.md`: its table is what the schemas say |
 //! | `machine` | paths of one machine, sleeping tests |
 //!
 //! Each rule is a function from data to a list of problems. One test feeds it the workspace and
@@ -31,6 +32,7 @@ mod names;
 mod only_the_cli;
 mod search;
 mod source;
+mod telemetry_table;
 mod tools_know_little;
 mod workspace;
 
