@@ -54,7 +54,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "harness-session",
-        uses: &["harness-core"],
+        uses: &["harness-core", "harness-telemetry"],
         tests_with: &[],
     },
     Layer {
@@ -65,6 +65,7 @@ const LAYERS: &[Layer] = &[
             "harness-providers",
             "harness-session",
             "harness-skills",
+            "harness-telemetry",
             "harness-tools",
         ],
         tests_with: &[],
@@ -78,6 +79,7 @@ const LAYERS: &[Layer] = &[
             "harness-providers",
             "harness-session",
             "harness-skills",
+            "harness-telemetry",
             "harness-tools",
         ],
         tests_with: &[],
@@ -85,7 +87,12 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "xtask",
         uses: &[],
-        tests_with: &[],
+        tests_with: &["harness-telemetry"],
+    },
+    Layer {
+        name: "compile-tests",
+        uses: &[],
+        tests_with: &["harness-telemetry"],
     },
 ];
 
@@ -98,6 +105,10 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("rustls", &["harness-providers", "harness-telemetry"]),
     ("gray_matter", &["harness-frontmatter"]),
     ("handlebars", &["harness-prompt"]),
+    ("opentelemetry", &["harness-telemetry"]),
+    ("opentelemetry-proto", &["harness-telemetry"]),
+    ("opentelemetry_sdk", &["harness-telemetry"]),
+    ("tonic", &["harness-telemetry"]),
     ("grep-searcher", &["harness-tools"]),
     ("ignore", &["harness-tools"]),
     ("image", &["harness-tools"]),
@@ -256,6 +267,26 @@ fn prompt_and_skills_need_no_runtime() {
         assert!(
             !is_in_tree(&tree, "tokio"),
             "{name} brings tokio along:\n{tree}"
+        );
+    }
+}
+
+/// Alone, typed spans are `tracing` and little else: no OpenTelemetry, no runtime, no other crate of ours.
+#[test]
+fn spans_alone_bring_little() {
+    let tree = "tree --package harness-telemetry --edges normal --prefix none";
+    let tree = run(&cargo(), &tree.split(' ').collect::<Vec<_>>());
+    assert!(is_in_tree(&tree, "tracing"), "an unexpected answer: {tree}");
+    for absent in [
+        "harness-core",
+        "opentelemetry",
+        "regex",
+        "tokio",
+        "tracing-subscriber",
+    ] {
+        assert!(
+            !is_in_tree(&tree, absent),
+            "it brings {absent} along:\n{tree}"
         );
     }
 }

@@ -15,6 +15,12 @@ const UNSAFE_FILES: Exceptions<'_> = &[(
     "only code between fork and exec can put a command into a session of its own",
 )];
 
+/// Files that may have `#[allow]`.
+const EXCUSED_FILES: &[(&str, &str)] = &[(
+    "crates/harness-telemetry/src/macros.rs",
+    "what a macro makes is unused in some places and used in others: `#[expect]` would fail in the others",
+)];
+
 fn is_long(source: &Source) -> Vec<String> {
     match source.text.lines().count() {
         lines if lines > LINES => vec![format!("{}: {lines} lines, over {LINES}", source.path)],
@@ -95,7 +101,7 @@ fn nothing_is_left_unfinished() {
 
 #[test]
 fn exceptions_to_lints_have_reasons() {
-    assert_clean(&check(sources(), &[], excuses_itself));
+    assert_clean(&check(sources(), EXCUSED_FILES, excuses_itself));
 }
 
 #[track_caller]

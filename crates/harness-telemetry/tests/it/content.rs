@@ -71,7 +71,7 @@ fn run_full_of_canaries(telemetry: &Telemetry) -> Recording {
     let caller = Caller {
         user: Some("canary-user".to_owned()),
         session: Some("session_1".to_owned()),
-        working_dir: Some("/home/canary-folder".into()),
+        working_dir: Some("/srv/canary-folder".into()),
         ..Caller::default()
     };
     let options = RunOptions {

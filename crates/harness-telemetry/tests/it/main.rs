@@ -10,6 +10,7 @@ mod otlp_gate;
 mod otlp_metrics;
 mod otlp_runs;
 mod otlp_secrets;
+mod propagation;
 mod received;
 mod receiver_grpc;
 mod receiver_http;
