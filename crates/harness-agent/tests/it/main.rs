@@ -24,5 +24,7 @@ mod session;
 mod skills;
 mod strict_model;
 mod task_list;
+#[cfg(feature = "tools")]
+mod telemetry;
 mod tool_result_eviction;
 mod workspace_context;
