@@ -34,7 +34,8 @@ use crate::telemetry::Recorder;
 pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
     let environment = Environment::read();
     let recorder = Recorder::start(&environment, &arguments.trace)?;
-    let ended = run_recorded(arguments, &environment, &recorder).await;
+    let work = run_recorded(arguments, &environment, &recorder);
+    let ended = recorder.around(Box::pin(work)).await;
     recorder.finish().await;
     ended
 }

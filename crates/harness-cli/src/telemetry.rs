@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use harness_core::{Caller, TraceContext};
 use harness_telemetry::Schemas;
-use harness_telemetry::export::{Exporter, W3cPropagation};
+use harness_telemetry::export::{Exporter, OtlpTarget, W3cPropagation, within_trace};
 use harness_telemetry::middleware::{ContentCapture, SecretShapes, Telemetry};
 use harness_telemetry::trace_file::{TraceFileWriter, TraceFormat};
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -28,6 +28,8 @@ pub(crate) struct Recorder {
     exporter: Option<Arc<Exporter>>,
     telemetry: Option<Telemetry>,
     parent: Option<TraceContext>,
+    /// What collectors are sent along, which may be secret and which commands can show.
+    secrets: Vec<String>,
     /// The most time for its end.
     last_words: Duration,
 }
@@ -36,14 +38,18 @@ impl Recorder {
     /// Starts recording, if that was asked for. A file that cannot be written is an error; a collector that
     /// cannot be used is told and left alone.
     pub(crate) fn start(environment: &Environment, file: &TraceTo) -> Result<Self, Failure> {
-        let variables = OtelVariables::read(environment).unwrap_or_else(|problem| {
-            stderr::note(&format!("nothing is sent to a collector: {problem}"));
-            OtelVariables::default()
-        });
+        let variables = OtelVariables::read(environment);
         let writer = match &file.trace {
             None => None,
             Some(path) => Some(writer(environment, file, path)?),
         };
+        match &variables.problem {
+            Some(problem) if variables.wants_collector => {
+                stderr::note(&format!("nothing is sent to a collector: {problem}"));
+            }
+            Some(problem) if writer.is_some() => stderr::note(problem),
+            _ => {}
+        }
         let to_file = writer.is_some();
         let to_collector = variables.traces.is_some() || variables.metrics.is_some();
         if !to_collector && !to_file {
@@ -53,6 +59,8 @@ impl Recorder {
             .content(variables.content)
             .batch(variables.batch)
             .sample(variables.sampling);
+        let targets = [&variables.traces, &variables.metrics];
+        let secrets = targets.into_iter().flatten().flat_map(secrets).collect();
         for (key, value) in variables.resource {
             builder = builder.resource(key, value);
         }
@@ -94,6 +102,7 @@ impl Recorder {
                 telemetry
             }),
             parent: variables.parent,
+            secrets,
             last_words: if to_collector { LAST_WORDS } else { LAST_LINES },
         })
     }
@@ -103,6 +112,7 @@ impl Recorder {
             exporter: None,
             telemetry: None,
             parent: None,
+            secrets: Vec::new(),
             last_words: Duration::ZERO,
         }
     }
@@ -115,6 +125,7 @@ impl Recorder {
         }
         let shapes = keys
             .into_iter()
+            .chain(self.secrets.iter().cloned())
             .fold(SecretShapes::new(), SecretShapes::known);
         Some(telemetry.capture_content(ContentCapture::new().redactor(shapes)))
     }
@@ -123,6 +134,14 @@ impl Recorder {
     pub(crate) fn place(&self, caller: &Caller) {
         if let Some(parent) = &self.parent {
             caller.attributes.insert(parent.clone());
+        }
+    }
+
+    /// Does all that is recorded: also what is done before and after the run is a part of the caller's trace.
+    pub(crate) async fn around<F: Future>(&self, work: F) -> F::Output {
+        match &self.parent {
+            Some(parent) => within_trace(parent.traceparent(), parent.tracestate(), work).await,
+            None => work.await,
         }
     }
 
@@ -143,6 +162,13 @@ impl Recorder {
             stderr::note(&format!("not all of the telemetry was delivered: {error}"));
         }
     }
+}
+
+/// The values of the headers, and what is in them behind `Bearer` and the like.
+fn secrets(target: &OtlpTarget) -> Vec<String> {
+    let values = target.headers.iter().map(|(_, value)| value.as_str());
+    let parts = values.flat_map(|value| [Some(value), value.split_whitespace().next_back()]);
+    parts.flatten().map(str::to_owned).collect()
 }
 
 fn writer(

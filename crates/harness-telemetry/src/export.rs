@@ -76,7 +76,7 @@ mod worker;
 
 pub use batch::BatchOptions;
 pub use builder::ExporterBuilder;
-pub use context::{continue_trace, trace_context};
+pub use context::{continue_trace, trace_context, within_trace};
 pub use error::ExportError;
 pub use exporter::Exporter;
 #[cfg(feature = "middleware")]

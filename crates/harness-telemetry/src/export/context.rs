@@ -3,7 +3,9 @@
 use std::str::FromStr;
 
 use opentelemetry::Context;
-use opentelemetry::trace::{SpanContext, SpanId, TraceContextExt, TraceFlags, TraceId, TraceState};
+use opentelemetry::trace::{
+    FutureExt, SpanContext, SpanId, TraceContextExt, TraceFlags, TraceId, TraceState,
+};
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 
 /// The place of a span in its trace, as the headers `traceparent` and `tracestate` of the W3C recommendation
@@ -30,13 +32,31 @@ pub fn trace_context(span: &tracing::Span) -> Option<(String, Option<String>)> {
 /// `traceparent` and `tracestate`. `false`, and nothing changed, if `traceparent` is malformed, the span is
 /// not exported, or has children already. A malformed `tracestate` is left out, as the recommendation wants.
 pub fn continue_trace(span: &tracing::Span, traceparent: &str, tracestate: Option<&str>) -> bool {
-    let Some((trace, parent, flags)) = parse(traceparent) else {
+    let Some(context) = remote(traceparent, tracestate) else {
         return false;
     };
+    span.set_parent(context).is_ok()
+}
+
+/// Makes the spans that a future starts, and that would have no parent, children of one in another process, given
+/// as the headers `traceparent` and `tracestate`: what is done before a run and after it. Not those of tasks that
+/// it spawns. A malformed `traceparent` changes nothing.
+pub async fn within_trace<F: Future>(
+    traceparent: &str,
+    tracestate: Option<&str>,
+    future: F,
+) -> F::Output {
+    match remote(traceparent, tracestate) {
+        Some(context) => future.with_context(context).await,
+        None => future.await,
+    }
+}
+
+fn remote(traceparent: &str, tracestate: Option<&str>) -> Option<Context> {
+    let (trace, parent, flags) = parse(traceparent)?;
     let state = tracestate.and_then(|state| TraceState::from_str(state).ok());
     let remote = SpanContext::new(trace, parent, flags, true, state.unwrap_or_default());
-    let context = Context::new().with_remote_span_context(remote);
-    span.set_parent(context).is_ok()
+    Some(Context::new().with_remote_span_context(remote))
 }
 
 fn parse(traceparent: &str) -> Option<(TraceId, SpanId, TraceFlags)> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use harness_telemetry::export::{
-    Exporter, OtlpTarget, Protocol, Sampling, continue_trace, trace_context,
+    Exporter, OtlpTarget, Protocol, Sampling, continue_trace, trace_context, within_trace,
 };
 use harness_telemetry::harness::{Init, InitEnd, Run, init, run};
 use opentelemetry_proto::tonic::trace::v1::Span;
@@ -56,6 +56,30 @@ fn a_trace_goes_on_where_it_came_from() {
     assert_eq!(hex(&run.parent_span_id), &ABOVE[36..52]);
     assert_eq!(hex(&run.trace_id), &ABOVE[3..35]);
     assert_eq!(run.trace_state, "a=1,b=2");
+}
+
+/// What has no parent of its own gets that one; what has one keeps it.
+#[test]
+fn all_that_a_future_does_goes_on_from_elsewhere() {
+    for (above, goes_on) in [(ABOVE, true), ("00-nothing", false)] {
+        let (receiver, exporter) = exporter(Sampling::default());
+        seen_by(&exporter, || {
+            let work = within_trace(above, None, async {
+                let run = run(Run { run: "r1" }).start();
+                tokio::task::yield_now().await;
+                run.span()
+                    .in_scope(|| drop(init(Init { version: "1" }).start()));
+            });
+            let mut runtime = tokio::runtime::Builder::new_current_thread();
+            runtime.build().unwrap().block_on(work);
+        });
+        exporter.finish(LONG);
+        let init = receiver.received.wait_for("harness.init");
+        let run = receiver.received.wait_for("harness.run");
+        assert_eq!(init.parent_span_id, run.span_id);
+        assert_eq!(hex(&run.parent_span_id) == ABOVE[36..52], goes_on);
+        assert_eq!(hex(&run.trace_id) == ABOVE[3..35], goes_on);
+    }
 }
 
 #[test]
