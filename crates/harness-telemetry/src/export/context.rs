@@ -35,7 +35,9 @@ pub fn continue_trace(span: &tracing::Span, traceparent: &str, tracestate: Optio
     let Some(context) = remote(traceparent, tracestate) else {
         return false;
     };
-    span.set_parent(context).is_ok()
+    let trace = context.span().span_context().trace_id();
+    // It may be taken without being heard, of a span that another layer sees.
+    span.set_parent(context).is_ok() && span.context().span().span_context().trace_id() == trace
 }
 
 /// Makes the spans that a future starts, and that would have no parent, children of one in another process, given

@@ -2,16 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Subscriber};
+use tracing::subscriber::NoSubscriber;
+use tracing::{Dispatch, Event, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::registry::{LookupSpan, Registry};
 
 use crate::Schemas;
+
+/// While a process has but one subscriber, `tracing` takes the word of a thread without one for what all threads
+/// want to see, and remembers it: tests on other threads would miss spans. So there are always more.
+static OTHERS: LazyLock<[Dispatch; 2]> =
+    LazyLock::new(|| [(); 2].map(|()| Dispatch::new(NoSubscriber::new())));
 
 /// Keeps the spans of registered schemas that are started while it is the subscriber. Clones share what they
 /// keep.
@@ -64,6 +70,7 @@ impl Recording {
 
     /// What to make the subscriber: of a thread, by [`tracing::subscriber::set_default`], or of a call.
     pub fn subscriber(&self) -> impl Subscriber + Send + Sync + use<> {
+        LazyLock::force(&OTHERS);
         Registry::default().with(Keeper(self.clone()))
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use harness_telemetry::Schemas;
 use harness_telemetry::export::{Exporter, ExporterBuilder};
+use harness_telemetry::test_support::Recording;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
@@ -110,6 +111,8 @@ pub(crate) fn builder() -> ExporterBuilder {
 
 /// Runs this while the exporter sees the thread's spans.
 pub(crate) fn seen_by<T>(exporter: &Exporter, work: impl FnOnce() -> T) -> T {
+    // So that threads without a subscriber do not decide for this one.
+    drop(Recording::new(&Schemas::built_in()).subscriber());
     let subscriber = tracing_subscriber::registry().with(exporter.layer());
     tracing::subscriber::with_default(subscriber, work)
 }
