@@ -359,14 +359,15 @@ fn report_sessions(report: &mut Report, environment: &Environment) {
 
 fn report_telemetry(report: &mut Report, environment: &Environment) {
     report.heading("telemetry");
-    let variables = match OtelVariables::read(environment) {
-        Ok(variables) => variables,
-        Err(problem) => {
-            let failure =
-                Failure::configuration(format!("nothing is sent to a collector: {problem}"));
-            return report.problem(&failure);
-        }
-    };
+    let variables = OtelVariables::read(environment);
+    if let Some(problem) = variables
+        .problem
+        .as_ref()
+        .filter(|_| variables.wants_collector)
+    {
+        let problem = format!("nothing is sent to a collector: {problem}");
+        report.problem(&Failure::configuration(problem));
+    }
     let target = |target: &Option<OtlpTarget>| match target {
         Some(target) => one_line(&shown_address(&target.endpoint)),
         None => "nowhere".to_owned(),

@@ -2,8 +2,8 @@
 //!
 //! As `opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables` and
 //! `…/specs/otel/protocol/exporter` have it. Export is off unless an endpoint is named or `OTEL_TRACES_EXPORTER`
-//! or `OTEL_METRICS_EXPORTER` is `otlp`. A value that cannot be used switches the export off and is told, and the
-//! run goes on.
+//! or `OTEL_METRICS_EXPORTER` is `otlp`. A value that cannot be used switches the export off and is told to who
+//! wanted one, and the run goes on; the other values still hold for a trace file.
 
 use std::path::Path;
 use std::time::Duration;
@@ -28,6 +28,10 @@ pub(crate) struct OtelVariables {
     pub(crate) content: bool,
     /// Where the caller is in a trace.
     pub(crate) parent: Option<TraceContext>,
+    /// Whether something is to be sent to a collector, if that is possible.
+    pub(crate) wants_collector: bool,
+    /// What cannot be used, and why; then nothing is sent.
+    pub(crate) problem: Option<Problem>,
 }
 
 /// A variable that cannot be used, and why.
@@ -42,97 +46,142 @@ enum Signal {
 
 impl OtelVariables {
     /// Reads them.
-    pub(crate) fn read(environment: &Environment) -> Result<Self, Problem> {
-        let content = flag(environment, otel::CAPTURE_CONTENT);
+    pub(crate) fn read(environment: &Environment) -> Self {
+        let mut problem = None;
+        let signals = [Signal::Traces, Signal::Metrics];
+        let on = !flag(environment, otel::DISABLED);
+        let target = |signal: Signal| {
+            if on {
+                signal.target(environment)
+            } else {
+                Ok(None)
+            }
+        };
+        let [traces, metrics] = signals.map(|signal| usable(target(signal), &mut problem));
+        let propagators = environment.text(otel::PROPAGATORS).unwrap_or_default();
+        let mut propagators = propagators.split(',').map(str::trim);
         let parent = environment.text(otel::TRACEPARENT).and_then(|parent| {
             TraceContext::new(&parent, environment.text(otel::TRACESTATE).as_deref())
         });
         let read = Self {
-            content,
+            resource: resource(environment, &mut problem),
+            batch: usable(batch(environment), &mut problem),
+            sampling: usable(sampling(environment), &mut problem),
+            propagate: propagators.any(|name| name == "tracecontext"),
+            content: flag(environment, otel::CAPTURE_CONTENT),
             parent,
-            resource: resource(environment)?,
+            wants_collector: on && signals.iter().any(|signal| signal.is_wanted(environment)),
             ..Self::default()
         };
-        if flag(environment, otel::DISABLED) {
-            return Ok(read);
+        match problem {
+            Some(_) => Self { problem, ..read },
+            None => Self {
+                traces,
+                metrics,
+                ..read
+            },
         }
-        let propagators = environment.text(otel::PROPAGATORS).unwrap_or_default();
-        let mut propagators = propagators.split(',').map(str::trim);
-        Ok(Self {
-            traces: Signal::Traces.target(environment)?,
-            metrics: Signal::Metrics.target(environment)?,
-            batch: batch(environment)?,
-            sampling: sampling(environment)?,
-            propagate: propagators.any(|name| name == "tracecontext"),
-            ..read
-        })
     }
 }
 
+/// A part, or its default and a problem. The first problem is told.
+fn usable<T: Default>(part: Result<T, Problem>, problem: &mut Option<Problem>) -> T {
+    part.unwrap_or_else(|found| {
+        problem.get_or_insert(found);
+        T::default()
+    })
+}
+
 impl Signal {
-    /// The signal's own variable, then that of all signals.
-    fn text(self, environment: &Environment, names: [&str; 3]) -> Option<(String, bool)> {
+    /// What the signal's own variable says, else that of all signals, and which one it is.
+    fn text(
+        self,
+        environment: &Environment,
+        names: [&'static str; 3],
+    ) -> Option<(String, &'static str)> {
         let own = match self {
             Self::Traces => names[1],
             Self::Metrics => names[2],
         };
-        let own = environment.text(own).map(|text| (text, true));
-        own.or_else(|| environment.text(names[0]).map(|text| (text, false)))
+        let text = |name| Some((environment.text(name)?, name));
+        text(own).or_else(|| text(names[0]))
+    }
+
+    fn exporter(self) -> &'static str {
+        match self {
+            Self::Traces => otel::TRACES_EXPORTER,
+            Self::Metrics => otel::METRICS_EXPORTER,
+        }
+    }
+
+    /// Whether it is to be sent anywhere.
+    fn is_wanted(self, environment: &Environment) -> bool {
+        match environment.text(self.exporter()).as_deref() {
+            Some("none") => false,
+            Some(_) => true,
+            None => self.text(environment, otel::ENDPOINT).is_some(),
+        }
     }
 
     /// Where it is sent, if that is on.
     fn target(self, environment: &Environment) -> Result<Option<OtlpTarget>, Problem> {
-        let exporter = match self {
-            Self::Traces => otel::TRACES_EXPORTER,
-            Self::Metrics => otel::METRICS_EXPORTER,
-        };
-        let named = environment.text(exporter);
-        match named.as_deref() {
-            None | Some("otlp") => {}
-            Some("none") => return Ok(None),
-            Some(other) => {
-                return Err(format!(
-                    "{exporter} is `{other}`: there are `otlp` and `none`"
-                ));
-            }
-        }
-        let endpoint = self.text(environment, otel::ENDPOINT);
-        if endpoint.is_none() && named.is_none() {
+        if !self.is_wanted(environment) {
             return Ok(None);
         }
-        let protocol = self.text(environment, otel::PROTOCOL);
-        let protocol = match protocol.as_ref().map(|(protocol, _)| protocol.as_str()) {
-            None | Some("http/protobuf") => Protocol::HttpProtobuf,
-            Some("http/json") => Protocol::HttpJson,
-            Some("grpc") => Protocol::Grpc,
-            Some(other) => {
-                return Err(format!(
-                    "{} is `{other}`: there are `http/protobuf`, `http/json` and `grpc`",
-                    otel::PROTOCOL[0]
-                ));
-            }
+        let exporter = self.exporter();
+        if let Some(other) = environment.text(exporter).filter(|name| name != "otlp") {
+            return Err(format!(
+                "{exporter} is `{other}`: there are `otlp` and `none`"
+            ));
+        }
+        let protocol = match self.text(environment, otel::PROTOCOL) {
+            None => Protocol::HttpProtobuf,
+            Some((text, name)) => match text.as_str() {
+                "http/protobuf" => Protocol::HttpProtobuf,
+                "http/json" => Protocol::HttpJson,
+                "grpc" => Protocol::Grpc,
+                other => {
+                    return Err(format!(
+                        "{name} is `{other}`: there are `http/protobuf`, `http/json` and `grpc`"
+                    ));
+                }
+            },
         };
+        let endpoint = self.text(environment, otel::ENDPOINT);
+        let of_endpoint = endpoint.as_ref().map(|(_, name)| *name);
         let mut target = match endpoint {
-            Some((endpoint, true)) => OtlpTarget::new(protocol, with_scheme(protocol, endpoint)),
-            Some((base, false)) => self.below(protocol, &with_scheme(protocol, base)),
+            Some((base, name)) if name == otel::ENDPOINT[0] => {
+                self.below(protocol, &with_scheme(protocol, base))
+            }
+            Some((endpoint, _)) => OtlpTarget::new(protocol, with_scheme(protocol, endpoint)),
             None if protocol == Protocol::Grpc => self.below(protocol, "http://localhost:4317"),
             None => self.below(protocol, "http://localhost:4318"),
         };
-        if let Some((headers, _)) = self.text(environment, otel::HEADERS) {
-            let pairs =
-                pairs(&headers).ok_or("OTEL_EXPORTER_OTLP_HEADERS is no list of NAME=VALUE")?;
-            for (name, value) in pairs {
-                target = target.header(name, value);
+        let checked = |target: &OtlpTarget, name: &str| {
+            let checked = target.check();
+            checked.map_err(|error| format!("{name} cannot be used: {error}"))
+        };
+        checked(&target, of_endpoint.unwrap_or(exporter))?;
+        if let Some((headers, name)) = self.text(environment, otel::HEADERS) {
+            // What is no name may be a part of a secret: it is not told.
+            let pairs = pairs(&headers)
+                .filter(|pairs| pairs.iter().all(|(header, _)| is_token(header)))
+                .ok_or_else(|| format!("{name} is no list of NAME=VALUE"))?;
+            for (header, value) in pairs {
+                target = target.header(header, value);
             }
+            checked(&target, name)?;
         }
-        if let Some((text, _)) = self.text(environment, otel::TIMEOUT) {
-            target = target.timeout(milliseconds(otel::TIMEOUT[0], &text)?);
+        if let Some((text, name)) = self.text(environment, otel::TIMEOUT) {
+            target = target.timeout(milliseconds(name, &text)?);
+            checked(&target, name)?;
         }
-        if let Some((file, _)) = self.text(environment, otel::CERTIFICATE) {
+        if let Some((file, name)) = self.text(environment, otel::CERTIFICATE) {
             let path = environment.expand_home(Path::new(&file));
             let pem = crate::named_file::read(&path)
-                .map_err(|error| format!("the certificate {file} cannot be read: {error}"))?;
+                .map_err(|error| format!("{name} cannot be used: {file}: {error}"))?;
             target = target.certificate(pem);
+            checked(&target, name)?;
         }
         Ok(Some(target))
     }
@@ -153,7 +202,7 @@ fn with_scheme(protocol: Protocol, endpoint: String) -> String {
     endpoint
 }
 
-fn resource(environment: &Environment) -> Result<Vec<(String, String)>, Problem> {
+fn resource(environment: &Environment, problem: &mut Option<Problem>) -> Vec<(String, String)> {
     let mut resource = vec![
         ("service.name".to_owned(), "harness".to_owned()),
         (
@@ -163,13 +212,13 @@ fn resource(environment: &Environment) -> Result<Vec<(String, String)>, Problem>
     ];
     if let Some(text) = environment.text(otel::RESOURCE) {
         let pairs = pairs(&text);
-        let pairs = pairs.ok_or_else(|| format!("{} is no list of NAME=VALUE", otel::RESOURCE))?;
-        resource.extend(pairs);
+        let pairs = pairs.ok_or_else(|| format!("{} is no list of NAME=VALUE", otel::RESOURCE));
+        resource.extend(usable(pairs, problem));
     }
     if let Some(name) = environment.text(otel::SERVICE_NAME) {
         resource.push(("service.name".to_owned(), name));
     }
-    Ok(resource)
+    resource
 }
 
 fn batch(environment: &Environment) -> Result<BatchOptions, Problem> {
@@ -214,6 +263,12 @@ fn sampling(environment: &Environment) -> Result<Sampling, Problem> {
             ));
         }
     })
+}
+
+/// Whether this can be a header's name.
+fn is_token(name: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    name.bytes().all(fits)
 }
 
 /// `true` and nothing else, as the specification has it.

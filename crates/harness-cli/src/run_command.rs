@@ -34,7 +34,8 @@ use crate::telemetry::Recorder;
 pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
     let environment = Environment::read();
     let recorder = Recorder::start(&environment, &arguments.trace)?;
-    let ended = run_recorded(arguments, &environment, &recorder).await;
+    let work = run_recorded(arguments, &environment, &recorder);
+    let ended = recorder.around(Box::pin(work)).await;
     recorder.finish().await;
     ended
 }
@@ -55,7 +56,7 @@ async fn run_recorded(
     // The run is a session: what it left in the background goes with it. On the ways out that do not
     // get as far as `end`, it is killed when this is dropped.
     let shell = ShellSession::new();
-    let caller = caller(&shell, recorder);
+    let caller = caller(&shell);
     let is_demo = matches!(choice.target, Target::Demo);
     if is_demo && goes_on {
         return Err(no_model(opened.as_ref()));
@@ -148,10 +149,9 @@ async fn run_recorded(
 }
 
 /// Who asks.
-fn caller(shell: &ShellSession, recorder: &Recorder) -> Caller {
+fn caller(shell: &ShellSession) -> Caller {
     let caller = Caller::default();
     caller.attributes.insert(shell.clone());
-    recorder.place(&caller);
     caller
 }
 

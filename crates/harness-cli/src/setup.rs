@@ -11,7 +11,7 @@ use harness_tools::{ShellOptions, Workspace};
 
 use crate::arguments::{AgentArguments, ModelArguments};
 use crate::demo::DemoProject;
-use crate::environment::Environment;
+use crate::environment::{Environment, otel};
 use crate::failure::Failure;
 use crate::model_choice::{Choice, Target, secret_variables};
 use crate::named_file;
@@ -58,10 +58,10 @@ impl Setup {
             .path()
             .map(|path| std::env::split_paths(&path).collect())
             .unwrap_or_default();
-        shell.hidden_variables = secret_variables(&self.settings)
-            .into_iter()
-            .map(Into::into)
-            .collect();
+        let keys = secret_variables(&self.settings).into_iter();
+        // What collectors are sent along lets who has it send there, too.
+        let headers = otel::HEADERS.map(str::to_owned);
+        shell.hidden_variables = keys.chain(headers).map(Into::into).collect();
         let startup = self.environment.bash_startup();
         shell
             .variables

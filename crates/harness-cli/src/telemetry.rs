@@ -4,11 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use harness_core::{Caller, TraceContext};
+use harness_core::TraceContext;
 use harness_telemetry::Schemas;
-use harness_telemetry::export::{Exporter, W3cPropagation};
-use harness_telemetry::middleware::{ContentCapture, SecretShapes, Telemetry};
+use harness_telemetry::export::{Exporter, OtlpTarget, W3cPropagation};
+use harness_telemetry::harness::{Command, CommandEnd, command};
+use harness_telemetry::middleware::{ContentCapture, Propagation as _, SecretShapes, Telemetry};
 use harness_telemetry::trace_file::{TraceFileWriter, TraceFormat};
+use tracing::Instrument as _;
 use tracing_subscriber::layer::SubscriberExt as _;
 
 use crate::arguments::TraceTo;
@@ -28,6 +30,8 @@ pub(crate) struct Recorder {
     exporter: Option<Arc<Exporter>>,
     telemetry: Option<Telemetry>,
     parent: Option<TraceContext>,
+    /// What collectors are sent along, which may be secret and which commands can show.
+    secrets: Vec<String>,
     /// The most time for its end.
     last_words: Duration,
 }
@@ -36,14 +40,18 @@ impl Recorder {
     /// Starts recording, if that was asked for. A file that cannot be written is an error; a collector that
     /// cannot be used is told and left alone.
     pub(crate) fn start(environment: &Environment, file: &TraceTo) -> Result<Self, Failure> {
-        let variables = OtelVariables::read(environment).unwrap_or_else(|problem| {
-            stderr::note(&format!("nothing is sent to a collector: {problem}"));
-            OtelVariables::default()
-        });
+        let variables = OtelVariables::read(environment);
         let writer = match &file.trace {
             None => None,
             Some(path) => Some(writer(environment, file, path)?),
         };
+        match &variables.problem {
+            Some(problem) if variables.wants_collector => {
+                stderr::note(&format!("nothing is sent to a collector: {problem}"));
+            }
+            Some(problem) if writer.is_some() => stderr::note(problem),
+            _ => {}
+        }
         let to_file = writer.is_some();
         let to_collector = variables.traces.is_some() || variables.metrics.is_some();
         if !to_collector && !to_file {
@@ -53,6 +61,8 @@ impl Recorder {
             .content(variables.content)
             .batch(variables.batch)
             .sample(variables.sampling);
+        let targets = [&variables.traces, &variables.metrics];
+        let secrets = targets.into_iter().flatten().flat_map(secrets).collect();
         for (key, value) in variables.resource {
             builder = builder.resource(key, value);
         }
@@ -94,6 +104,7 @@ impl Recorder {
                 telemetry
             }),
             parent: variables.parent,
+            secrets,
             last_words: if to_collector { LAST_WORDS } else { LAST_LINES },
         })
     }
@@ -103,6 +114,7 @@ impl Recorder {
             exporter: None,
             telemetry: None,
             parent: None,
+            secrets: Vec::new(),
             last_words: Duration::ZERO,
         }
     }
@@ -115,15 +127,27 @@ impl Recorder {
         }
         let shapes = keys
             .into_iter()
+            .chain(self.secrets.iter().cloned())
             .fold(SecretShapes::new(), SecretShapes::known);
         Some(telemetry.capture_content(ContentCapture::new().redactor(shapes)))
     }
 
-    /// Tells a caller's run where in a trace it is.
-    pub(crate) fn place(&self, caller: &Caller) {
+    /// Does all that is recorded, as one span: also what is done before the run and after it belongs to one
+    /// trace, that of the caller if there is one.
+    pub(crate) async fn around<T>(
+        &self,
+        work: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        let span = command(Command { command: "run" }).start();
         if let Some(parent) = &self.parent {
-            caller.attributes.insert(parent.clone());
+            W3cPropagation::incoming_only().extract(span.span(), parent);
         }
+        let result = work.instrument(span.span().clone()).await;
+        match &result {
+            Ok(_) => span.end(CommandEnd {}),
+            Err(failure) => span.fail(failure.kind),
+        }
+        result
     }
 
     /// Sends and writes what is left, within bounds, and tells in one line what was lost.
@@ -143,6 +167,13 @@ impl Recorder {
             stderr::note(&format!("not all of the telemetry was delivered: {error}"));
         }
     }
+}
+
+/// The values of the headers, and what is in them behind `Bearer` and the like.
+fn secrets(target: &OtlpTarget) -> Vec<String> {
+    let values = target.headers.iter().map(|(_, value)| value.as_str());
+    let parts = values.flat_map(|value| [Some(value), value.split_whitespace().next_back()]);
+    parts.flatten().map(str::to_owned).collect()
 }
 
 fn writer(

@@ -133,8 +133,9 @@ fn seconds(number: f64) -> Option<Duration> {
 pub(crate) fn is_noise(span: &TraceSpan) -> bool {
     matches!(
         span.name.as_str(),
-        "harness.session.write" | "harness.prompt"
+        "harness.session.write" | "harness.prompt" | "harness.run.started"
     ) || span.name.starts_with("harness.hook")
+        || (span.name.starts_with("harness.command") && span.error.is_none())
 }
 
 /// Whether one is the outside of the other: what middlewares make of it, and it itself.

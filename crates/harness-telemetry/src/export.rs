@@ -51,6 +51,7 @@ mod builder;
 #[cfg(any(feature = "otlp-http", feature = "otlp-grpc"))]
 mod client;
 mod context;
+mod deaf;
 #[cfg(any(feature = "otlp-http", feature = "otlp-grpc"))]
 mod delivery;
 mod done;

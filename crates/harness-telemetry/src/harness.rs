@@ -6,6 +6,16 @@ crate::schema! {
     /// What a harness does around models and tools.
     pub static HARNESS = "harness", version 1;
 
+    /// A command of the program, from its start to its end.
+    span command(Command<'a>) -> CommandEnd = "harness.command {command}" {
+        kind: Internal; level: Info; parents: [root];
+        start {
+            /// Which: `run`.
+            command: &'a str = "harness.command", low;
+        }
+        end {}
+    }
+
     /// A harness is put together.
     span init(Init<'a>) -> InitEnd = "harness.init" {
         kind: Internal; level: Info; parents: [any];
@@ -25,7 +35,7 @@ crate::schema! {
 
     /// A run, with all that middlewares make of it. The agent itself is `invoke_agent`, inside.
     span run(Run<'a>) -> RunEnd<'a> = "harness.run" {
-        kind: Internal; level: Info; parents: [root, tool_call, execute_tool, hook];
+        kind: Internal; level: Info; parents: [root, command, tool_call, execute_tool, hook];
         start {
             /// The run's id.
             run: &'a str = "harness.run.id", high;

@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod bad_service;
+mod collector;
 mod config;
 mod demo;
 mod doctor;
@@ -31,6 +32,11 @@ mod skill_runs;
 mod skill_sources;
 mod skills;
 mod survivors;
+mod telemetry;
+mod telemetry_content;
+mod telemetry_faults;
+mod telemetry_file;
+mod telemetry_spans;
 mod terminal;
 mod tools;
 mod trace;

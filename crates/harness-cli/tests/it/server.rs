@@ -231,7 +231,7 @@ fn write_answer(stream: &mut TcpStream, answer: &Answer) -> bool {
 }
 
 /// Reads one request; `None` when the client is gone.
-fn read_request(stream: &mut TcpStream) -> Option<Request> {
+pub(crate) fn read_request(stream: &mut TcpStream) -> Option<Request> {
     let mut bytes = Vec::new();
     let mut buffer = [0; 16 * 1024];
     let mut more = |bytes: &mut Vec<u8>| match stream.read(&mut buffer) {

@@ -30,13 +30,19 @@ pub fn trace_context(span: &tracing::Span) -> Option<(String, Option<String>)> {
 /// `traceparent` and `tracestate`. `false`, and nothing changed, if `traceparent` is malformed, the span is
 /// not exported, or has children already. A malformed `tracestate` is left out, as the recommendation wants.
 pub fn continue_trace(span: &tracing::Span, traceparent: &str, tracestate: Option<&str>) -> bool {
-    let Some((trace, parent, flags)) = parse(traceparent) else {
+    let Some(context) = remote(traceparent, tracestate) else {
         return false;
     };
+    let trace = context.span().span_context().trace_id();
+    // It may be taken without being heard, of a span that another layer sees.
+    span.set_parent(context).is_ok() && span.context().span().span_context().trace_id() == trace
+}
+
+fn remote(traceparent: &str, tracestate: Option<&str>) -> Option<Context> {
+    let (trace, parent, flags) = parse(traceparent)?;
     let state = tracestate.and_then(|state| TraceState::from_str(state).ok());
     let remote = SpanContext::new(trace, parent, flags, true, state.unwrap_or_default());
-    let context = Context::new().with_remote_span_context(remote);
-    span.set_parent(context).is_ok()
+    Some(Context::new().with_remote_span_context(remote))
 }
 
 fn parse(traceparent: &str) -> Option<(TraceId, SpanId, TraceFlags)> {

@@ -113,8 +113,9 @@ impl OtlpTarget {
         self.endpoint.starts_with("https://")
     }
 
-    /// Checks everything that can be checked without reading a file or sending a byte.
-    pub(super) fn check(&self) -> Result<(), ExportError> {
+    /// Checks everything that can be checked without reading a file or sending a byte: what
+    /// [`start`](super::ExporterBuilder::start) would refuse.
+    pub fn check(&self) -> Result<(), ExportError> {
         let (built, feature) = match self.protocol {
             Protocol::Grpc => (cfg!(feature = "otlp-grpc"), "otlp-grpc"),
             Protocol::HttpProtobuf | Protocol::HttpJson => {

@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tracing::Dispatch;
 
+use super::deaf::Deaf;
 use super::done::DoneGuard;
 use super::meters::Reader;
 use super::report::Tally;
@@ -43,8 +44,8 @@ impl Work {
         let thread = std::thread::Builder::new().name("telemetry-export".to_owned());
         thread.spawn(|| {
             // What clients and sinks trace while they export is nobody's business, least of all the
-            // exporter's. `none` is not registered: it costs other threads nothing.
-            tracing::dispatcher::with_default(&Dispatch::none(), || self.work());
+            // exporter's.
+            tracing::dispatcher::with_default(&Dispatch::new(Deaf), || self.work());
         })?;
         Ok(())
     }

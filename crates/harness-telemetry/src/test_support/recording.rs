@@ -7,18 +7,25 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use serde_json::{Value, json};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::NoSubscriber;
 use tracing::{Dispatch, Event, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::registry::{LookupSpan, Registry};
 
 use crate::Schemas;
 
-/// A subscriber that is nobody's and lives as long as the process.
+/// Subscribers that are nobody's and live as long as the process.
 ///
-/// `tracing` remembers of each place in the code whether anybody wants it. Where it is reached for the first time
-/// while a test's subscriber comes or goes in another thread, it may remember that nobody does. With this one,
-/// somebody always does.
-static WAKE: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Registry::default()));
+/// `tracing` remembers of each place in the code whether anybody wants to see it. While a process has but one
+/// subscriber, it takes the word of whichever thread comes there first; and where that happens while a test's
+/// subscriber comes or goes in another thread, it may remember that nobody does. So there are always two, of which
+/// one wants to see everything.
+static OTHERS: LazyLock<[Dispatch; 2]> = LazyLock::new(|| {
+    [
+        Dispatch::new(Registry::default()),
+        Dispatch::new(NoSubscriber::new()),
+    ]
+});
 
 /// Keeps the spans of registered schemas that are started while it is the subscriber. Clones share what they
 /// keep.
@@ -71,7 +78,7 @@ impl Recording {
 
     /// What to make the subscriber: of a thread, by [`tracing::subscriber::set_default`], or of a call.
     pub fn subscriber(&self) -> impl Subscriber + Send + Sync + use<> {
-        LazyLock::force(&WAKE);
+        LazyLock::force(&OTHERS);
         Registry::default().with(Keeper(self.clone()))
     }
 

@@ -111,8 +111,8 @@ pub(crate) fn builder() -> ExporterBuilder {
 
 /// Runs this while the exporter sees the thread's spans.
 pub(crate) fn seen_by<T>(exporter: &Exporter, work: impl FnOnce() -> T) -> T {
-    // For the sake of the tests beside this one: see there.
-    let _ = Recording::new(&Schemas::none()).subscriber();
+    // So that threads without a subscriber do not decide for this one.
+    drop(Recording::new(&Schemas::built_in()).subscriber());
     let subscriber = tracing_subscriber::registry().with(exporter.layer());
     tracing::subscriber::with_default(subscriber, work)
 }
