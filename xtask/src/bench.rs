@@ -204,6 +204,11 @@ fn unmeasured(subject: Subject) -> Vec<Figure> {
             skills::MEMORY,
             skills::HOSTILE,
         ],
-        Subject::Telemetry => vec![telemetry::UNSEEN, telemetry::SEEN, telemetry::EXPORTED],
+        Subject::Telemetry => vec![
+            telemetry::UNSEEN,
+            telemetry::SEEN,
+            telemetry::EXPORTED,
+            telemetry::EXPORTED_SLOWLY,
+        ],
     }
 }

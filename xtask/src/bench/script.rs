@@ -1,6 +1,7 @@
 //! What the server answers, as bytes made beforehand: streamed Chat Completions of `OpenAI`.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -25,6 +26,8 @@ pub(crate) struct Script {
     pub(crate) answers: Vec<Answer>,
     /// What the last answer says.
     pub(crate) text: String,
+    /// How long each answer lets wait for itself.
+    pub(crate) pause: Duration,
 }
 
 /// The bytes of one answer, head included, in the blocks in which they are written.
@@ -41,6 +44,7 @@ impl Script {
             prompt: "Say hi.",
             answers: vec![Stream::start().text(["Hi."]).finish("stop")],
             text: "Hi.".into(),
+            pause: Duration::ZERO,
         }
     }
 
@@ -56,7 +60,14 @@ impl Script {
             prompt: "Read the small files, one after another, then say done.",
             answers: answers.chain([last]).collect(),
             text: "Done.".into(),
+            pause: Duration::ZERO,
         }
+    }
+
+    /// The same, from a service that takes its time.
+    pub(crate) fn slowly(mut self, pause: Duration) -> Script {
+        self.pause = pause;
+        self
     }
 
     /// One answer in so many deltas.
@@ -70,6 +81,7 @@ impl Script {
             prompt: "Write at length.",
             answers: vec![stream.finish("stop")],
             text: words.concat().trim().to_owned(),
+            pause: Duration::ZERO,
         }
     }
 }

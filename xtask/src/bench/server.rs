@@ -115,6 +115,9 @@ fn serve(
         let Some((last, blocks)) = script.answers[turn].blocks.split_last() else {
             return Err(ErrorKind::InvalidInput.into());
         };
+        if !script.pause.is_zero() {
+            thread::sleep(script.pause);
+        }
         for block in blocks {
             stream.write_all(block)?;
         }
