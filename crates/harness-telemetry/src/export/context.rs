@@ -28,7 +28,7 @@ pub fn trace_context(span: &tracing::Span) -> Option<(String, Option<String>)> {
 
 /// Makes a span that has just been started a child of one in another process, given as the headers
 /// `traceparent` and `tracestate`. `false`, and nothing changed, if `traceparent` is malformed, the span is
-/// not exported, or has children already. A malformed `tracestate` is left out, as the recommendation wants.
+/// not exported, or has children already; its name and its parent cannot be changed afterwards. A malformed `tracestate` is left out, as the recommendation wants.
 pub fn continue_trace(span: &tracing::Span, traceparent: &str, tracestate: Option<&str>) -> bool {
     let Some((trace, parent, flags)) = parse(traceparent) else {
         return false;
@@ -36,7 +36,8 @@ pub fn continue_trace(span: &tracing::Span, traceparent: &str, tracestate: Optio
     let state = tracestate.and_then(|state| TraceState::from_str(state).ok());
     let remote = SpanContext::new(trace, parent, flags, true, state.unwrap_or_default());
     let context = Context::new().with_remote_span_context(remote);
-    span.set_parent(context).is_ok()
+    // That it succeeds does not tell whether an exporter sees the span: another layer may keep it.
+    span.set_parent(context).is_ok() && span.context().span().span_context().is_valid()
 }
 
 fn parse(traceparent: &str) -> Option<(TraceId, SpanId, TraceFlags)> {
