@@ -66,10 +66,10 @@ fn contents(recording: &Recording) -> Vec<(String, String)> {
 #[test]
 fn no_attribute_is_longer_than_was_allowed() {
     let texts = [
-        "a".repeat(100_000),
-        "\u{1b}".repeat(100_000),
-        "\"\\\n".repeat(30_000),
-        "汉".repeat(30_000),
+        "a".repeat(20_000),
+        "\u{1b}".repeat(20_000),
+        "\"\\\n".repeat(7_000),
+        "汉".repeat(7_000),
     ];
     for text in &texts {
         for max in [0, 1, 40, 300, 5_000, 16 * 1024] {

@@ -16,6 +16,7 @@ mod received;
 mod receiver_grpc;
 mod receiver_http;
 mod runs;
+mod runs_elsewhere;
 mod schemas;
 mod sinks;
 mod starters;
