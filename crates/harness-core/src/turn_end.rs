@@ -1,6 +1,7 @@
 //! How a turn ended, as middlewares around it are told.
 
-/// The end of a turn. Only running the turn gives one, so that no middleware can leave it out.
+/// The end of a turn. Only running a turn gives one. A middleware that returns that of another turn does not leave
+/// its own out: it is made all the same, inside of no layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TurnEnd {
     status: TurnStatus,

@@ -27,10 +27,11 @@ impl Engine<'_> {
             state: Mutex::new(Some(state)),
             result: Mutex::default(),
         };
-        // Who is around it can end it in one way only: by the value that running it gives.
         NextTurn::new(&self.config.inner.chains.turn, &turn)
             .run(cx, number)
             .await;
+        // Who is around it has its end from elsewhere, from another turn, say. Then it is made without them.
+        turn.make(cx).await;
         let result = turn
             .result
             .into_inner()
@@ -50,14 +51,21 @@ struct WholeTurn<'a> {
     result: Mutex<Option<Result<Flow, Error>>>,
 }
 
+impl WholeTurn<'_> {
+    /// Makes it, unless that was begun before.
+    async fn make(&self, cx: &RunContext) {
+        let state = lock(&self.state).take();
+        if let Some(state) = state {
+            let result = self.engine.turn_inner(cx, state, self.name).await;
+            *lock(&self.result) = Some(result);
+        }
+    }
+}
+
 impl TurnLayer for WholeTurn<'_> {
     fn run<'f>(&'f self, cx: &'f RunContext, _: u32) -> BoxFuture<'f, TurnEnd> {
-        let state = lock(&self.state).take();
         Box::pin(async move {
-            if let Some(state) = state {
-                let result = self.engine.turn_inner(cx, state, self.name).await;
-                *lock(&self.result) = Some(result);
-            }
+            self.make(cx).await;
             TurnEnd::new(match &*lock(&self.result) {
                 Some(Ok(Flow::Continue)) => TurnStatus::Continues,
                 Some(Ok(Flow::End(_))) => TurnStatus::Ended,

@@ -63,6 +63,7 @@ mod grpc_client;
 #[cfg(feature = "otlp-http")]
 mod http_client;
 mod meters;
+mod only_layer;
 mod processor;
 #[cfg(feature = "middleware")]
 mod propagation;

@@ -35,7 +35,7 @@ crate::schema! {
 
     /// A run, with all that middlewares make of it. The agent itself is `invoke_agent`, inside.
     span run(Run<'a>) -> RunEnd<'a> = "harness.run" {
-        kind: Internal; level: Info; parents: [root, command, tool_call, execute_tool, hook];
+        kind: Internal; level: Info; parents: [any];
         start {
             /// The run's id.
             run: &'a str = "harness.run.id", high;
@@ -150,9 +150,10 @@ crate::schema! {
     }
 
     /// One call, with all that middlewares make of it: refusals, approvals. The tool itself is
-    /// `execute_tool`, inside, if it came so far.
+    /// `execute_tool`, inside, if it came so far. A run that goes on with open calls makes them before its first
+    /// turn; a program may make one outside of runs.
     span tool_call(ToolCall<'a>) -> ToolCallEnd<'a> = "harness.tool_call" {
-        kind: Internal; level: Info; parents: [turn, hook];
+        kind: Internal; level: Info; parents: [root, turn, invoke_agent, execute_tool, hook];
         start {
             /// The tool's name.
             tool: &'a str = TOOL_NAME, low;

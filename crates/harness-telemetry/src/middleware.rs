@@ -8,8 +8,8 @@
 //!
 //! Each span is entered while what it is about goes on, so that spans which are started inside, by anybody, are
 //! its children: in parallel calls, in concurrent runs, in runs that a tool starts. A run becomes a child of the
-//! span in which its handle is polled; or of the one that the caller names by a [`ParentSpan`] or a
-//! [`TraceContext`] in its attributes.
+//! span in which its handle is polled; or of the one that the caller names by a [`ParentSpan`] in its attributes;
+//! or, if it is in no recorded span, goes on from a [`TraceContext`] in them.
 
 mod content;
 mod digest;

@@ -101,6 +101,29 @@ fn a_turn_is_made_once_also_if_it_is_run_twice() {
     assert_eq!(model.requests().len(), 1);
 }
 
+/// The end of an earlier turn is no way to leave a later one out; neither is a future that is never polled.
+#[test]
+fn no_turn_can_be_left_out() {
+    let model = scripted([Reply::call("c", "echo", HI), Reply::text("done")]);
+    let kept = Arc::new(Mutex::new(None));
+    let lazy = from_fn::on_turn("lazy", move |cx, turn, next| {
+        let kept = Arc::clone(&kept);
+        Box::pin(async move {
+            drop(next.clone().run(cx, turn));
+            let before = kept.lock().unwrap().clone();
+            if let Some(end) = before {
+                return end;
+            }
+            let end = next.run(cx, turn).await;
+            *kept.lock().unwrap() = Some(end.clone());
+            end
+        })
+    });
+    let config = builder(&model).tool(echo()).middleware(lazy).build();
+    assert_eq!(ran(&config.unwrap(), "go").word(), "finished");
+    assert_eq!(model.requests().len(), 2);
+}
+
 /// Given up half-way, and begun again: the run ends as cancelled, with a history that can go on.
 #[test]
 fn a_turn_that_is_given_up_is_not_made_again() {

@@ -2,7 +2,14 @@
 
 use std::time::Duration;
 
-/// How many spans may wait, and how they are put together. A number that is zero counts as one.
+use super::exporter::LONGEST;
+
+/// The most spans that a queue is made for, whatever is asked for.
+const MOST: usize = 1 << 20;
+
+/// How many spans may wait, and how they are put together. A number that is zero counts as one, one above a
+/// million as a million (2^20), a batch that is larger than the queue as the queue, a delay of more than a day as a
+/// day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BatchOptions {
@@ -25,6 +32,16 @@ impl Default for BatchOptions {
 }
 
 impl BatchOptions {
+    /// These, as far as there can be such.
+    pub(super) fn within_bounds(self) -> Self {
+        let queue = self.queue.clamp(1, MOST);
+        Self {
+            queue,
+            batch: self.batch.clamp(1, queue),
+            delay: self.delay.min(LONGEST),
+        }
+    }
+
     /// Sets the most spans that wait.
     pub fn queue(mut self, spans: usize) -> Self {
         self.queue = spans;

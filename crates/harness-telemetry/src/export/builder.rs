@@ -109,11 +109,7 @@ impl ExporterBuilder {
             .with_detector(Box::new(TelemetryResourceDetector))
             .with_attributes(self.resource)
             .build();
-        let batch = BatchOptions {
-            queue: self.batch.queue.max(1),
-            batch: self.batch.batch.max(1),
-            ..self.batch
-        };
+        let batch = self.batch.within_bounds();
 
         let tally = Arc::new(Tally::default());
         let has_collector = self.spans.is_some();

@@ -28,7 +28,8 @@ pub fn trace_context(span: &tracing::Span) -> Option<(String, Option<String>)> {
 
 /// Makes a span that has just been started a child of one in another process, given as the headers
 /// `traceparent` and `tracestate`. `false`, and nothing changed, if `traceparent` is malformed, the span is
-/// not exported, or has children already. A malformed `tracestate` is left out, as the recommendation wants.
+/// not exported, or has children already; its name and its parent cannot be changed afterwards. A malformed
+/// `tracestate` is left out, as the recommendation wants.
 pub fn continue_trace(span: &tracing::Span, traceparent: &str, tracestate: Option<&str>) -> bool {
     let Some(context) = remote(traceparent, tracestate) else {
         return false;

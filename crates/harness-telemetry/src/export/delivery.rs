@@ -14,6 +14,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use super::client::{Client, Failure, Message};
+use super::exporter::LONGEST;
 use super::meters::Reader;
 use super::report::Tally;
 use super::{ExportError, OtlpTarget};
@@ -45,7 +46,7 @@ impl Delivery {
         Ok(Self {
             client: Client::new(target)?,
             place: target.place()?,
-            timeout: target.timeout,
+            timeout: target.timeout.min(LONGEST),
             finish,
             tally,
         })
@@ -126,10 +127,11 @@ impl Delivery {
     async fn pause(&mut self, pause: Duration, end: Instant) -> bool {
         let finish = *self.finish.borrow();
         let end = finish.map_or(end, |finish| finish.min(end));
-        let until = Instant::now() + pause;
-        if until >= end {
+        // A collector may want any time at all, more than there is.
+        let until = Instant::now().checked_add(pause);
+        let Some(until) = until.filter(|until| *until < end) else {
             return false;
-        }
+        };
         let told = async {
             match finish {
                 Some(_) => std::future::pending().await,

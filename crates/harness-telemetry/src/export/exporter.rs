@@ -1,5 +1,6 @@
 //! What is exported by, and how it ends.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,13 +14,14 @@ use tracing_subscriber::registry::LookupSpan;
 
 use super::gate::Gate;
 use super::meters::Meters;
+use super::only_layer::OnlyLayer;
 use super::queue::Queue;
 use super::{ExportReport, ExporterBuilder};
 use crate::metrics::{MetricSink, NoMetrics};
 use crate::schemas::Schemas;
 
 /// A wait without an end has one all the same: a day.
-const LONGEST: Duration = Duration::from_hours(24);
+pub(super) const LONGEST: Duration = Duration::from_hours(24);
 
 /// Exports spans and metrics: see [the module](super). Dropping it neither waits nor stops anything: what its
 /// layer still sees is exported; what is left when the process ends is lost.
@@ -55,6 +57,11 @@ impl Exporter {
 
     /// What sees the spans: a layer for the program's `tracing` subscriber. It has a filter of its own, whose
     /// answers are cached: spans and events that no schema declares cost what they would cost without it.
+    ///
+    /// A span can belong to one exporter only. A second layer of this crate in the same subscriber sees nothing,
+    /// and its exporter's report says so. A layer of `tracing-opentelemetry` that the program has of its own must
+    /// be given a filter that keeps the targets of the schemas (`gen_ai`, `harness`) from it: else the two panic at
+    /// the first of these spans.
     pub fn layer<S>(&self) -> impl Layer<S> + use<S>
     where
         S: Subscriber + for<'span> LookupSpan<'span>,
@@ -64,8 +71,15 @@ impl Exporter {
             .build();
         let gate = Arc::clone(&self.gate);
         let level = gate.level();
-        let filter = FilterFn::new(move |metadata| gate.lets_in(metadata));
-        tracing_opentelemetry::layer()
+        let second = Arc::new(AtomicBool::new(false));
+        let only = OnlyLayer {
+            queue: Arc::clone(&self.queue),
+            second: Arc::clone(&second),
+        };
+        let filter = FilterFn::new(move |metadata| {
+            gate.lets_in(metadata) && !second.load(Ordering::Relaxed)
+        });
+        let spans = tracing_opentelemetry::layer()
             .with_tracer(self.provider.tracer_with_scope(scope))
             .with_location(false)
             .with_threads(false)
@@ -76,7 +90,8 @@ impl Exporter {
             .with_error_events_to_status(false)
             .with_error_events_to_exceptions(false)
             .with_error_fields_to_exceptions(false)
-            .with_error_records_to_exceptions(false)
+            .with_error_records_to_exceptions(false);
+        only.and_then(spans)
             .with_filter(filter.with_max_level_hint(level))
     }
 

@@ -98,6 +98,8 @@ impl Gate {
 
     /// Takes out of a span whatever is not declared, and gives the rest its declared types.
     pub(super) fn clean(&self, span: &mut SpanData) {
+        // The machine's clock may have been set back meanwhile.
+        span.end_time = span.end_time.max(span.start_time);
         self.clean_attributes(&mut span.attributes);
         let events = &mut span.events.events;
         events.retain(|event| self.events.contains(event.name.as_ref()));
@@ -162,7 +164,35 @@ fn typed(kind: Option<ValueType>, value: Value) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use opentelemetry::InstrumentationScope;
+    use opentelemetry::trace::{SpanContext, SpanId, SpanKind};
+    use opentelemetry_sdk::trace::{SpanEvents, SpanLinks};
+
     use super::*;
+
+    #[test]
+    fn no_span_ends_before_it_began_whatever_the_clock_did() {
+        let start_time = SystemTime::UNIX_EPOCH + Duration::from_hours(2);
+        let mut span = SpanData {
+            span_context: SpanContext::empty_context(),
+            parent_span_id: SpanId::INVALID,
+            parent_span_is_remote: false,
+            span_kind: SpanKind::Internal,
+            name: "harness.run".into(),
+            start_time,
+            end_time: start_time - Duration::from_hours(1),
+            attributes: Vec::new(),
+            dropped_attributes_count: 0,
+            events: SpanEvents::default(),
+            links: SpanLinks::default(),
+            status: Status::Unset,
+            instrumentation_scope: InstrumentationScope::default(),
+        };
+        Gate::new(&Schemas::built_in(), false).clean(&mut span);
+        assert_eq!(span.end_time, start_time);
+    }
 
     #[test]
     fn values_get_their_declared_type() {

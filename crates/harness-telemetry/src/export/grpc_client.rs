@@ -22,7 +22,7 @@ impl GrpcClient {
         let mut endpoint = Endpoint::from_shared(target.endpoint.clone())
             .and_then(|endpoint| endpoint.user_agent(USER_AGENT))
             .map_err(not_valid)?
-            .connect_timeout(target.timeout);
+            .connect_timeout(target.timeout.min(super::exporter::LONGEST));
         if target.is_secure() {
             let config = ClientTlsConfig::new().trust_anchors(tls::roots(target)?.roots);
             endpoint = endpoint

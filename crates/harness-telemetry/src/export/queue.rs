@@ -90,6 +90,11 @@ impl Queue {
         &self.done
     }
 
+    pub(super) fn second(&self) {
+        self.tally
+            .failed("the program's subscriber has another exporter, which gets all spans");
+    }
+
     pub(super) fn late(&self) {
         self.tally.failed("the export did not finish in time");
     }

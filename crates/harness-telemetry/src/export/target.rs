@@ -30,7 +30,7 @@ pub struct OtlpTarget {
     pub endpoint: String,
     /// What is sent with each request, such as `authorization`.
     pub headers: Vec<(String, String)>,
-    /// The longest time that one batch takes, with all attempts: 10 s.
+    /// The longest time that one batch takes, with all attempts: 10 s. More than a day counts as a day.
     pub timeout: Duration,
     /// Certificates to trust beside those of this machine, each as PEM text.
     pub certificates: Vec<String>,

@@ -72,30 +72,43 @@ impl ContentCapture {
             .as_deref()
             .filter(|text| !text.trim().is_empty());
         let system = system.map(|text| json!([{"type": "text", "content": self.text(text)}]));
-        let tools: Vec<Value> = request
-            .tools
-            .iter()
-            .map(|spec| json!({"type": "function", "name": spec.name, "description": spec.description}))
-            .collect();
         RequestContent {
-            system: system.map(|system| system.to_string()),
+            system: system.map(|system| self.fitted(system)),
             messages: self.messages(&request.messages),
-            tools: (!tools.is_empty()).then(|| self.bounded(tools)),
+            tools: (!request.tools.is_empty()).then(|| self.tools(request)),
         }
     }
 
     pub(super) fn reply(&self, reply: &AssistantMessage) -> String {
         let mut message = self.assistant(reply);
         message["finish_reason"] = json!(finish_reason(&reply.stop));
-        self.bounded(vec![message])
+        self.fitted(json!([message]))
     }
 
     pub(super) fn arguments(&self, arguments: &Value) -> String {
-        self.whole(&self.masked(arguments))
+        self.fitted(self.masked(arguments))
     }
 
     pub(super) fn result(&self, outcome: &ToolOutcome) -> String {
-        self.whole(&json!(self.shown(outcome)))
+        self.fitted(json!(self.shown(outcome)))
+    }
+
+    /// The first tools that find room: with what they are for, if that is room for all.
+    fn tools(&self, request: &ModelRequest) -> String {
+        for described in [true, false] {
+            let mut list = BoundedList::new(self.max_bytes);
+            let all = request.tools.iter().all(|spec| {
+                let mut tool = json!({"type": "function", "name": self.text(&spec.name)});
+                if described {
+                    tool["description"] = json!(self.text(&spec.description));
+                }
+                list.push(tool.to_string())
+            });
+            if all || !described {
+                return list.text();
+            }
+        }
+        "[]".to_owned()
     }
 
     fn shown(&self, outcome: &ToolOutcome) -> Vec<Value> {
@@ -110,25 +123,30 @@ impl ContentCapture {
             .collect()
     }
 
-    /// The newest messages that find room.
+    /// The newest messages that find room; the last one at least in part.
     fn messages(&self, messages: &[MessageRef]) -> String {
-        let mut room = self.max_bytes;
-        let mut shown = Vec::new();
+        // Room for telling how many there were before.
+        let mut list = BoundedList::new(self.max_bytes.saturating_sub(80));
+        let mut omitted = messages.len();
         for message in messages.iter().rev() {
-            let value = self.message(message);
-            let bytes = value.to_string().len() + 1;
-            if bytes > room && !shown.is_empty() {
+            let mut value = self.message(message);
+            let text = if list.is_empty() {
+                fit(&mut value, list.room).unwrap_or_default()
+            } else {
+                value.to_string()
+            };
+            if text.is_empty() || !list.push(text) {
                 break;
             }
-            room = room.saturating_sub(bytes);
-            shown.push(value);
+            omitted -= 1;
         }
-        let omitted = messages.len() - shown.len();
         if omitted > 0 {
-            shown.push(json!({"role": "system", "parts": [], "omitted_messages": omitted}));
+            list.limit(self.max_bytes);
+            let told = json!({"role": "system", "parts": [], "omitted_messages": omitted});
+            list.push(told.to_string());
         }
-        shown.reverse();
-        self.bounded(shown)
+        list.items.reverse();
+        list.text()
     }
 
     fn message(&self, message: &Message) -> Value {
@@ -150,7 +168,7 @@ impl ContentCapture {
                 let parts = results.results.iter().map(|result| {
                     json!({
                         "type": "tool_call_response",
-                        "id": result.call_id,
+                        "id": self.text(&result.call_id),
                         "response": self.shown(&result.outcome),
                     })
                 });
@@ -171,7 +189,12 @@ impl ContentCapture {
                     Ok(arguments) => self.masked(&arguments),
                     Err(_) => json!(self.text(&call.arguments)),
                 };
-                json!({"type": "tool_call", "id": call.id, "name": call.name, "arguments": arguments})
+                json!({
+                    "type": "tool_call",
+                    "id": self.text(&call.id),
+                    "name": self.text(&call.name),
+                    "arguments": arguments,
+                })
             }
             _ => other(),
         });
@@ -182,15 +205,12 @@ impl ContentCapture {
     fn text(&self, text: &str) -> String {
         // Looked at whole: a cut could hide half of a secret from the redactor.
         let text = self.redactor.redact(text);
-        // Room for what is around it, and for the escapes of JSON.
-        let room = self.max_bytes.saturating_sub(256).max(64) / 2;
+        // Room for what is around it.
+        let room = self.max_bytes / 2;
         if text.len() <= room {
             return text.into_owned();
         }
-        let mut end = room;
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
+        let end = text.floor_char_boundary(room);
         format!("{}… [{} bytes left out]", &text[..end], text.len() - end)
     }
 
@@ -214,24 +234,94 @@ impl ContentCapture {
         }
     }
 
-    /// A list that fits, with its newest elements.
-    fn bounded(&self, mut all: Vec<Value>) -> String {
-        loop {
-            let text = Value::Array(all.clone()).to_string();
-            if text.len() <= self.max_bytes || all.is_empty() {
-                return text;
-            }
-            all.remove(0);
+    /// A value that fits: with shorter texts, if it must be, or only how large it is.
+    fn fitted(&self, mut value: Value) -> String {
+        if let Some(text) = fit(&mut value, self.max_bytes) {
+            return text;
+        }
+        let omitted = json!({"omitted_bytes": value.to_string().len()});
+        let (told, nothing) = match value {
+            Value::Array(_) => (json!([omitted]), "[]"),
+            _ => (omitted, "{}"),
+        };
+        Some(told.to_string())
+            .filter(|told| told.len() <= self.max_bytes)
+            .unwrap_or_else(|| nothing.to_owned())
+    }
+}
+
+/// The shortest that texts are cut to, in bytes.
+const SHORTEST: usize = 32;
+
+/// The JSON of a value, if it finds room when its texts are cut. What is cut has no secrets any more.
+fn fit(value: &mut Value, max: usize) -> Option<String> {
+    let mut room = max;
+    loop {
+        let text = value.to_string();
+        if text.len() <= max {
+            return Some(text);
+        }
+        // Escapes can make a text six times as long.
+        room /= 4;
+        if room < SHORTEST {
+            return None;
+        }
+        shorten(value, room);
+    }
+}
+
+fn shorten(value: &mut Value, room: usize) {
+    match value {
+        Value::String(text) if text.len() > room => {
+            text.truncate(text.floor_char_boundary(room));
+            text.push('…');
+        }
+        Value::Array(all) => all.iter_mut().for_each(|value| shorten(value, room)),
+        Value::Object(fields) => fields
+            .iter_mut()
+            .for_each(|(_, value)| shorten(value, room)),
+        _ => {}
+    }
+}
+
+/// A list of JSON that is no longer than it may be.
+struct BoundedList {
+    items: Vec<String>,
+    /// How many bytes there is room for, with the commas.
+    room: usize,
+    used: usize,
+}
+
+impl BoundedList {
+    fn new(max_bytes: usize) -> Self {
+        Self {
+            items: Vec::new(),
+            room: max_bytes.saturating_sub(2),
+            used: 0,
         }
     }
 
-    /// A value that fits, or how large it is.
-    fn whole(&self, value: &Value) -> String {
-        let text = value.to_string();
-        if text.len() <= self.max_bytes {
-            return text;
+    fn limit(&mut self, max_bytes: usize) {
+        self.room = max_bytes.saturating_sub(2);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// Adds an item, if it finds room.
+    fn push(&mut self, item: String) -> bool {
+        let used = self.used + item.len() + usize::from(!self.items.is_empty());
+        if used > self.room {
+            return false;
         }
-        json!({"omitted_bytes": text.len()}).to_string()
+        self.used = used;
+        self.items.push(item);
+        true
+    }
+
+    fn text(&self) -> String {
+        format!("[{}]", self.items.join(","))
     }
 }
 

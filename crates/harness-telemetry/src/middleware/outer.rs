@@ -17,6 +17,15 @@ use crate::harness;
 
 pub(super) struct OuterSpans(pub(super) Arc<Settings>);
 
+impl OuterSpans {
+    /// Whether the thread is in a recorded span.
+    fn is_inside(&self) -> bool {
+        let current = tracing::Span::current();
+        let id = current.metadata().map(tracing::Metadata::name);
+        id.is_some_and(|id| self.0.schemas.span(id).is_some())
+    }
+}
+
 #[async_trait]
 impl Middleware for OuterSpans {
     fn name(&self) -> &'static str {
@@ -45,13 +54,18 @@ impl Middleware for OuterSpans {
         let mut starter = harness::run(harness::Run { run: cx.run_id() })
             .conversation(cx.session())
             .resumed(input.resume);
-        if let Some(parent) = cx.attributes().get::<ParentSpan>() {
+        let parent = cx.attributes().get::<ParentSpan>();
+        if let Some(parent) = &parent {
             starter = starter.parent(&parent.0);
         }
+        // A run within another one often has its caller's attributes; its place is within that one.
+        let is_outermost = parent.is_none() && !self.is_inside();
         let run = starter.start();
-        if let (Some(propagation), Some(from)) =
-            (&self.0.propagation, cx.attributes().get::<TraceContext>())
-        {
+        if let (true, Some(propagation), Some(from)) = (
+            is_outermost,
+            &self.0.propagation,
+            cx.attributes().get::<TraceContext>(),
+        ) {
             propagation.extract(run.span(), &from);
         }
         run.started(harness::Started {});

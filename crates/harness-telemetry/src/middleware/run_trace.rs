@@ -9,7 +9,7 @@ use super::settings::Settings;
 use crate::harness;
 
 /// In the attributes of a [`Caller`](harness_core::Caller): the span whose child its run becomes, where the one in
-/// which the handle is polled is not meant.
+/// which the handle is polled is not meant. As long as it is there, that span is not exported.
 #[derive(Clone, Debug)]
 pub struct ParentSpan(pub tracing::Span);
 
@@ -184,14 +184,16 @@ pub(super) fn tool_name(call: &harness_core::ActiveCall) -> &str {
     }
 }
 
-/// The longest id that is recorded whole.
+/// The longest id that is recorded.
 const MAX_ID: usize = 128;
 
-/// An id that a provider made up, cut if it is too long for one.
+/// An id that a provider, or a model, made up: cut if it is too long for one; `invalid` if it has what ids do not
+/// have. What stands in its place may be anything.
 pub(super) fn bounded(id: &str) -> &str {
-    let mut end = id.len().min(MAX_ID);
-    while !id.is_char_boundary(end) {
-        end -= 1;
+    let fits = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.:|/+=@#".contains(byte);
+    let end = id.len().min(MAX_ID);
+    match id.get(..end) {
+        Some(start) if start.as_bytes().iter().all(fits) => start,
+        _ => "invalid",
     }
-    &id[..end]
 }

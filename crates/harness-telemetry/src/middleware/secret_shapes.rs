@@ -65,7 +65,10 @@ impl Redactor for SecretShapes {
 }
 
 /// A name that speaks of a secret. Singular, since `max_tokens` is none.
-const NAME: &str = r"(?:api[_-]?key|access[_-]?key|private[_-]?key|secret|token|password|passwd|passphrase|credential|authorization)";
+const NAME: &str = r"(?:(?:api|access|account|auth|encryption|master|private|secret|session|shared|signing|storage)[_-]?key|secret|token|password|passwd|passphrase|pwd|credential|authorization|cookie)";
+
+/// A value in quotes of some kind, on one line; its end may have been cut off.
+const QUOTED: &str = r#"(?:"(?:[^"\\\n]|\\.)+"?|\\"(?:[^"\\\n]|\\[^"\n])+(?:\\")?|'[^'\n]+'?)"#;
 
 static SECRET_NAME: LazyLock<Regex> =
     LazyLock::new(|| pattern(&format!(r"(?i)(?:^|[^a-z]){NAME}s?$|(?i){NAME}$")));
@@ -73,27 +76,49 @@ static SECRET_NAME: LazyLock<Regex> =
 static SHAPES: LazyLock<Vec<Shape>> = LazyLock::new(|| {
     let all = [
         // Private keys, whole, also if their end was cut off.
-        (r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)".to_owned(), 0),
+        (r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|$)".to_owned(), 0),
         // Credentials in URLs.
         (r"(://)[^/\s@]*:[^/\s@]+@".to_owned(), 1),
-        // `Authorization: Bearer …`
+        // `curl -u name:…`
+        (r#"(\bcurl\b[^\n;|&]*\s(?:-u|--user)[\s=]*["']?[^\s:"']+:)[^\s"']+"#.to_owned(), 1),
+        // `Authorization: Scheme …`, `Cookie: …`, whatever the scheme.
+        (
+            r#"(?i)(\b(?:proxy-)?authorization(?:\\?["'])?\s*[:=]\s*(?:\\?["'])?)(?:[a-z][A-Za-z0-9_-]*[ \t]+)?[^\s"'\\]+"#
+                .to_owned(),
+            1,
+        ),
+        (r#"(?i)(\b(?:set-)?cookie:\s*)[^\r\n"'\\]+"#.to_owned(), 1),
+        // `Bearer …`
         (r"(?i)(\b(?:bearer|basic)\s+)[a-z0-9._~+/=-]{6,}".to_owned(), 1),
         // Keys of well-known services, by their prefixes.
         (
-            r"\b(?:(?:sk|pk|rk)[-_][A-Za-z0-9_-]{12,}|gh[pousr]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|glpat-[\w-]{12,}|xox[abeoprs]-[\w-]{10,}|(?:AKIA|ASIA)[0-9A-Z]{12,}|AIza[\w-]{24,}|npm_\w{24,}|hf_\w{16,}|eyJ[\w-]{6,}\.[\w-]{6,}\.[\w-]*)"
+            r"\b(?:(?:sk|pk|rk)[-_][A-Za-z0-9_-]{12,}|gh[pousr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}|glpat-[A-Za-z0-9_-]{12,}|xox[abeoprs]-[A-Za-z0-9_-]{10,}|(?:AKIA|ASIA)[0-9A-Z]{12,}|AIza[A-Za-z0-9_-]{24,}|npm_[A-Za-z0-9_]{24,}|hf_[A-Za-z0-9_]{16,}|ya29\.[A-Za-z0-9_-]{16,}|GOCSPX-[A-Za-z0-9_-]{16,}|whsec_[A-Za-z0-9_]{16,}|dop_v1_[A-Za-z0-9_]{16,}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}|eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]*)"
                 .to_owned(),
             0,
         ),
-        // `api_key = "…"`, `--token …`, `"password": "…"`
+        // `https://hooks.slack.com/services/…`
+        (r"(hooks\.slack\.com/(?:services|workflows)/)[A-Za-z0-9_/-]+".to_owned(), 1),
+        // `password = "two words"`, `"password": "two words"`, `\"password\": \"two words\"`
         (
             format!(
-                r#"(?i)((?:[\w.-]*{NAME}(?:[_.-][\w.-]*)?)(?:\\?["'])?(?:\s*(?:=>|:=|[:=])\s*|\s+)(?:\\?["'])?)[^\s"'\\,;&]{{4,}}"#
+                r#"(?i)((?:[A-Za-z0-9_.-]*{NAME}(?:[_.-][A-Za-z0-9_.-]*)?)(?:\\?["'])?\s*(?:=>|:=|[:=])\s*){QUOTED}"#
+            ),
+            1,
+        ),
+        (
+            format!(r"(?m)((?:^\s*(?:\d+[\s:|]+)?|[\s;&|(]|\bexport\s+)[A-Z][A-Z0-9_]*=){QUOTED}"),
+            1,
+        ),
+        // `api_key = …`, `--token …`
+        (
+            format!(
+                r#"(?i)((?:[A-Za-z0-9_.-]*{NAME}(?:[_.-][A-Za-z0-9_.-]*)?)(?:\\?["'])?(?:\s*(?:=>|:=|[:=])\s*|\s+)(?:\\?["'])?)[^\s"'\\,;&]{{4,}}"#
             ),
             1,
         ),
         // `NAME=value` at the beginning of a line or of a command, as in `.env`.
         (
-            r#"(?m)((?:^\s*(?:\d+[\s:|]+)?|[\s;&|(]|\bexport\s+)[A-Z][A-Z0-9_]*=(?:\\?["'])?)[^\s"'\\;&|]+"#.to_owned(),
+            r#"(?m)((?:^\s*(?:\d+[\s:|]+)?|[\s;&|(]|\bexport\s+)[A-Z][A-Z0-9_]*=(?:\\?["'])?)[^\s"'\\]+"#.to_owned(),
             1,
         ),
     ];
@@ -158,6 +183,28 @@ mod tests {
             ),
             ("-----BEGIN PRIVATE KEY-----\ncanary", true),
             ("the key sk-canarycanary1 is used", true),
+            ("PASSWORD=\"correct horse canary\"", true),
+            ("export DB_PASS='a canary b'", true),
+            ("password: \"a \\\" canary\"", true),
+            (r#"{"password": "a canary b", "n": 1}"#, true),
+            (r#"{\"password\": \"a canary b\"}"#, true),
+            ("DB=a;canary&canary|canary", true),
+            ("password = \"x canary cut", true),
+            ("secretKey: canary", true),
+            ("AccountKey=canary==;EndpointSuffix=x", true),
+            ("Authorization: token canary12345", true),
+            ("\"Authorization\": \"ApiKey canary\"", true),
+            ("Cookie: a=b; session=canary", true),
+            ("set-cookie: id=canary; Path=/", true),
+            ("curl -s -u me:canary https://x", true),
+            ("https://hooks.slack.com/services/T0/B0/canary", true),
+            (
+                "-----BEGIN PGP PRIVATE KEY BLOCK-----\ncanary\n-----END PGP PRIVATE KEY BLOCK-----",
+                true,
+            ),
+            ("a token of \"canary\"", false),
+            ("if (x == \"canary\") { return }", false),
+            ("cookies are canary", false),
             ("ghp_canarycanarycanary", true),
             ("eyJhbGciOiJ.eyJjYW5hcnk.canary", true),
             ("AKIACANARY0CANARY00", true),
@@ -195,6 +242,12 @@ mod tests {
             ("token", true),
             ("authToken", true),
             ("password", true),
+            ("secret_key", true),
+            ("secretKey", true),
+            ("SecretAccessKey", true),
+            ("session-cookie", true),
+            ("pwd", true),
+            ("keys", false),
             ("tokens", true),
             ("max_tokens", true),
             ("path", false),

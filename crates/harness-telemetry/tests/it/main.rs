@@ -3,8 +3,10 @@
 #![cfg(test)]
 
 mod content;
+mod content_bounds;
 mod otlp_context;
 mod otlp_delivery;
+mod otlp_extremes;
 mod otlp_faults;
 mod otlp_gate;
 mod otlp_metrics;
@@ -15,6 +17,7 @@ mod received;
 mod receiver_grpc;
 mod receiver_http;
 mod runs;
+mod runs_elsewhere;
 mod schemas;
 mod sinks;
 mod starters;

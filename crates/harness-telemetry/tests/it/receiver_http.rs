@@ -27,6 +27,8 @@ pub(crate) enum Behaviour {
     Status(u16),
     /// Answers like this so often, then takes what comes.
     StatusFirst(u16, usize),
+    /// Is busy, and wants to be left alone for this many seconds.
+    Busy(u64),
     /// Takes it, but not before it is released.
     Wait,
     /// Never answers.
@@ -121,14 +123,16 @@ fn talk(
         let status = match behaviour {
             Behaviour::Status(status) => Some(status),
             Behaviour::StatusFirst(status, times) => (before <= times).then_some(status),
+            Behaviour::Busy(_) => Some(503),
             _ => None,
         };
         if let Some(status) = status {
             let length = head.len();
-            write!(
-                out,
-                "HTTP/1.1 {status} No\r\ncontent-length: {length}\r\n\r\n{head}"
-            )?;
+            write!(out, "HTTP/1.1 {status} No\r\n")?;
+            if let Behaviour::Busy(seconds) = behaviour {
+                write!(out, "retry-after: {seconds}\r\n")?;
+            }
+            write!(out, "content-length: {length}\r\n\r\n{head}")?;
             continue;
         }
         match behaviour {
