@@ -79,8 +79,8 @@ impl TraceSums {
         let runs = outermost(trace, tree, |span| span.name == "harness.run");
         let outcomes = runs.iter().filter_map(|run| {
             let outcome = run.text("harness.run.outcome")?;
-            Some(match run.text("harness.run.reason") {
-                Some(reason) => format!("{outcome} ({reason})"),
+            Some(match run.text("harness.run.limit") {
+                Some(limit) => format!("{outcome} ({limit})"),
                 None => outcome.to_owned(),
             })
         });

@@ -46,7 +46,7 @@ pub(crate) fn words(span: &TraceSpan) -> Vec<String> {
     match About::of(span) {
         About::Agent | About::Chat => usage(span, &mut words),
         About::Retry => {
-            let reason = span.text("harness.attempt.reason");
+            let reason = span.text("harness.retry.reason");
             let delay = span.number("harness.retry.delay").and_then(seconds);
             match (delay, reason) {
                 (Some(delay), Some(reason)) => {
@@ -61,24 +61,17 @@ pub(crate) fn words(span: &TraceSpan) -> Vec<String> {
     }
     if span.name == "harness.compaction" {
         let before = span.number("harness.compaction.tokens_before");
-        let after = span.number("harness.compaction.tokens_after");
-        if let (Some(before), Some(after)) = (before, after) {
-            words.push(format!("{}→{} tokens", short(before), short(after)));
-        }
+        words.extend(before.map(|before| format!("of {} tokens", short(before))));
     }
     let is_outcome = |key: &str| {
         key.starts_with("harness.") && (key.ends_with(".outcome") || key.ends_with(".denied_by"))
-            || matches!(
-                key,
-                "harness.run.reason" | "harness.turn.reason" | "harness.compaction.reason"
-            )
-            || key == "harness.attempt.reason" && span.name == "harness.attempt"
+            || matches!(key, "harness.run.limit" | "harness.compaction.reason")
     };
     for (key, value) in &span.attributes {
         match value {
             // What is to be expected is not said.
-            TraceValue::Text(text) if matches!(text.as_str(), "continue" | "end" | "succeeded") => {
-            }
+            TraceValue::Text(text)
+                if matches!(text.as_str(), "continues" | "ended" | "succeeded") => {}
             TraceValue::Text(text) if key.ends_with(".denied_by") => {
                 words.push(format!("by {text}"));
             }

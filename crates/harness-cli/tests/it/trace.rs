@@ -38,6 +38,31 @@ fn a_run_is_drawn() {
     }
 }
 
+/// What is drawn above is what is recorded: keys and words that no schema has would be drawn for nobody.
+#[test]
+fn the_run_that_is_drawn_has_the_keys_that_are_recorded() {
+    let bed = Bed::new();
+    let ended = bed.harness(&["telemetry", "--output", "json"]).end();
+    let declared = ended.exits(0).stdout;
+    for line in RUN.lines() {
+        let document: Value = serde_json::from_str(line).unwrap();
+        let spans = document
+            .pointer("/resourceSpans/0/scopeSpans/0/spans")
+            .unwrap();
+        for span in spans.as_array().unwrap() {
+            for attribute in span["attributes"].as_array().unwrap() {
+                let key = attribute["key"].as_str().unwrap();
+                let known = declared.contains(&format!("\"{key}\"")) || key == "error.type";
+                assert!(known, "{key}");
+                let value = &attribute["value"]["stringValue"];
+                if let (true, Some(word)) = (key.ends_with(".outcome"), value.as_str()) {
+                    assert!(declared.contains(&format!("`{word}`")), "{key} {word}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn as_json_it_is_one_object() {
     let bed = Bed::new();
