@@ -33,6 +33,10 @@ const SLEEPERS: Exceptions<'_> = &[
         "plays a collector that answers a byte a second: the pace is what is tested",
     ),
     (
+        "crates/harness-cli/tests/it/collector.rs",
+        "plays a collector that answers a byte a second: the pace is what is tested",
+    ),
+    (
         "crates/harness-tools/tests/it/bed.rs",
         "looks again and again, under a deadline, for processes to be gone",
     ),
