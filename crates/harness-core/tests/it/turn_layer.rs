@@ -111,14 +111,12 @@ fn no_turn_can_be_left_out() {
         Box::pin(async move {
             drop(next.clone().run(cx, turn));
             let before = kept.lock().unwrap().clone();
-            match before {
-                Some(end) => end,
-                None => {
-                    let end = next.run(cx, turn).await;
-                    *kept.lock().unwrap() = Some(end.clone());
-                    end
-                }
+            if let Some(end) = before {
+                return end;
             }
+            let end = next.run(cx, turn).await;
+            *kept.lock().unwrap() = Some(end.clone());
+            end
         })
     });
     let config = builder(&model).tool(echo()).middleware(lazy).build();
