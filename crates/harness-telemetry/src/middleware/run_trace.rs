@@ -190,10 +190,10 @@ const MAX_ID: usize = 128;
 /// An id that a provider, or a model, made up: cut if it is too long for one; `invalid` if it has what ids do not
 /// have. What stands in its place may be anything.
 pub(super) fn bounded(id: &str) -> &str {
-    let fits = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.:|/+=@#".contains(byte);
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:|/+=@#".contains(&byte);
     let end = id.len().min(MAX_ID);
     match id.get(..end) {
-        Some(start) if start.as_bytes().iter().all(fits) => start,
+        Some(start) if start.bytes().all(fits) => start,
         _ => "invalid",
     }
 }
