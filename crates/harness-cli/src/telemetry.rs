@@ -163,6 +163,11 @@ impl Recorder {
                 "{} of {all} spans of the trace are lost: {why}",
                 report.dropped
             ));
+        } else if report.open > 0 {
+            stderr::note(&format!(
+                "{} spans have not come to their end and are not in the trace",
+                report.open
+            ));
         } else if let Some(error) = &report.error {
             stderr::note(&format!("not all of the telemetry was delivered: {error}"));
         }

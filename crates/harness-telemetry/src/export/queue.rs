@@ -57,6 +57,16 @@ impl Queue {
         let _ = self.sender.try_send(span);
     }
 
+    /// A span began.
+    pub(super) fn opened(&self) {
+        self.tally.opened();
+    }
+
+    /// A span is gone.
+    pub(super) fn closed(&self) {
+        self.tally.closed();
+    }
+
     /// Starts the thread, if it is not there yet.
     pub(super) fn wake(&self) {
         self.start.call_once(|| {

@@ -12,6 +12,8 @@ pub struct ExportReport {
     /// Spans that ended and that some destination did not get: the queue was full, a sink failed, the
     /// collector refused them or did not answer in time.
     pub dropped: u64,
+    /// Spans that somebody still holds. They are not exported, nor are those that they are within.
+    pub open: u64,
     /// The first error, in one line without credentials. There may be one although no span was dropped: of
     /// metrics, of a sink's end.
     pub error: Option<String>,
@@ -21,6 +23,8 @@ pub struct ExportReport {
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     ended: AtomicU64,
+    opened: AtomicU64,
+    closed: AtomicU64,
     /// Spans that the collector took, if there is one.
     sent: AtomicU64,
     /// Spans that all sinks took, if there are any.
@@ -32,6 +36,14 @@ pub(super) struct Tally {
 }
 
 impl Tally {
+    pub(super) fn opened(&self) {
+        self.opened.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn closed(&self) {
+        self.closed.fetch_add(1, Ordering::Relaxed);
+    }
+
     pub(super) fn ended(&self) {
         self.ended.fetch_add(1, Ordering::Relaxed);
     }
@@ -68,6 +80,10 @@ impl Tally {
         ExportReport {
             spans,
             dropped: ended.saturating_sub(spans),
+            open: {
+                let closed = self.closed.load(Ordering::Relaxed);
+                self.opened.load(Ordering::Relaxed).saturating_sub(closed)
+            },
             error: error.clone(),
         }
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use harness_telemetry::Schemas;
 use harness_telemetry::export::{BatchOptions, Exporter, SpanSink};
-use harness_telemetry::harness::{Run, run};
+use harness_telemetry::harness::{Run, RunEnd, run};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::SpanData;
 use tracing_subscriber::layer::SubscriberExt;
@@ -112,4 +112,24 @@ fn a_sink_that_hangs_holds_nobody() {
     record(&exporter, 1000);
     drop(exporter);
     assert!(late.elapsed() < Duration::from_secs(20));
+}
+
+/// What somebody holds is not exported, nor what it is within; that is told.
+#[test]
+fn spans_that_are_held_are_told() {
+    let notes = Notes::default();
+    let exporter = exporter(&[&notes], BatchOptions::default());
+    let subscriber = tracing_subscriber::registry().with(exporter.layer());
+    let held = tracing::subscriber::with_default(subscriber, || {
+        let run = run(Run { run: "r1" }).start();
+        let held = run.span().clone();
+        run.end(RunEnd {
+            outcome: "finished",
+            turns: 1,
+        });
+        held
+    });
+    let report = exporter.finish(LONG);
+    assert_eq!((report.spans, report.dropped, report.open), (0, 0, 1));
+    drop(held);
 }
