@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use harness_core::TraceContext;
 use harness_telemetry::Schemas;
-use harness_telemetry::export::{Exporter, OtlpTarget, W3cPropagation};
+use harness_telemetry::export::{Exporter, OtlpTarget, Sampling, W3cPropagation};
 use harness_telemetry::harness::{Command, CommandEnd, command};
 use harness_telemetry::middleware::{ContentCapture, Propagation as _, SecretShapes, Telemetry};
 use harness_telemetry::trace_file::{TraceFileWriter, TraceFormat};
@@ -60,7 +60,12 @@ impl Recorder {
         let mut builder = Exporter::builder(Schemas::built_in())
             .content(variables.content)
             .batch(variables.batch)
-            .sample(variables.sampling);
+            // Who asks for a file gets one, whatever is decided of traces that are sent.
+            .sample(if to_collector {
+                variables.sampling
+            } else {
+                Sampling::AlwaysOn
+            });
         let targets = [&variables.traces, &variables.metrics];
         let secrets = targets.into_iter().flatten().flat_map(secrets).collect();
         for (key, value) in variables.resource {

@@ -30,6 +30,9 @@
 ///
 /// Leaving out `item` or `parcels`, or giving another type, does not compile.
 ///
+/// Attributes are of the types that [`AttributeValue`](crate::AttributeValue) names: `&'a str`, `bool`, `f64`, `i64`,
+/// `u64`, `u32`, `usize`, `&'a [&'a str]`, and an `Option` of each, for what may not be known.
+///
 /// A span has, in this order:
 ///
 /// - its function, the struct of its required start attributes, the struct of its required end attributes, and

@@ -12,6 +12,7 @@ pub struct Schema {
     /// Counts up when a span, an attribute or its meaning changes.
     pub version: u32,
     /// What it is about.
+    #[serde(serialize_with = "trimmed")]
     pub description: &'static str,
     /// The spans.
     pub spans: &'static [SpanSchema],
@@ -29,6 +30,7 @@ pub struct SpanSchema {
     /// The name of the exported span, with the fields of the starter in braces: `chat {model}`.
     pub title: &'static str,
     /// What it stands for.
+    #[serde(serialize_with = "trimmed")]
     pub description: &'static str,
     /// Whether it is about somebody else's work.
     pub kind: SpanKind,
@@ -57,6 +59,7 @@ pub struct EventSchema {
     /// The name, that of the schema with a dot in front.
     pub name: &'static str,
     /// What it tells.
+    #[serde(serialize_with = "trimmed")]
     pub description: &'static str,
     /// Its attributes.
     pub attributes: &'static [AttributeSchema],
@@ -78,6 +81,7 @@ pub struct AttributeSchema {
     /// [switched on](crate#privacy).
     pub sensitive: bool,
     /// What it says.
+    #[serde(serialize_with = "trimmed")]
     pub description: &'static str,
 }
 
@@ -89,6 +93,7 @@ pub struct FixedAttribute {
     /// The value.
     pub value: &'static str,
     /// What it says.
+    #[serde(serialize_with = "trimmed")]
     pub description: &'static str,
 }
 
@@ -98,6 +103,7 @@ pub struct MetricSchema {
     /// The name, as it is exported.
     pub name: &'static str,
     /// What is measured.
+    #[serde(serialize_with = "trimmed")]
     pub description: &'static str,
     /// The unit, as in UCUM: `s`, `{token}`.
     pub unit: &'static str,
@@ -208,4 +214,9 @@ impl ValueType {
             Self::Strings => "string[]",
         }
     }
+}
+
+/// Text of a doc comment begins with a space.
+fn trimmed<S: serde::Serializer>(text: &&'static str, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(text.trim())
 }

@@ -40,7 +40,6 @@ pub(super) async fn traced<F>(
 where
     F: Future<Output = ModelResult>,
 {
-    let begun = Instant::now();
     let model = Arc::clone(&request.model);
     let id = &model.info().id;
     let mut starter = ai::chat(ai::Chat {
@@ -62,6 +61,8 @@ where
             .tool_definitions(shown.tools.as_deref());
     }
     let span = starter.start();
+    // What it takes to record content is no part of the request.
+    let begun = Instant::now();
     if let Some(propagation) = &settings.propagation {
         request.trace = propagation.inject(span.span()).or(request.trace);
     }
