@@ -96,7 +96,12 @@ impl Session {
     }
 
     fn append_to(&mut self, parent: Option<Leaf>, body: Body) -> Result<EntryId, Error> {
-        let span = session_write(SessionWrite { entry: body.kind() }).start();
+        // The kind of an entry that is not known here is whatever stands in its file.
+        let entry = match &body {
+            Body::Unknown(_) => "unknown",
+            body => body.kind(),
+        };
+        let span = session_write(SessionWrite { entry }).start();
         let time = Timestamp::now();
         let id = EntryId::after(self.last_id, time);
         let entry = Entry {

@@ -144,3 +144,18 @@ impl fmt::Debug for Telemetry {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures::executor::block_on;
+    use harness_core::test_support::assert_hooks_honest;
+
+    use super::*;
+
+    #[test]
+    fn both_say_which_hooks_they_have() {
+        let settings = Telemetry::new("coder").settings;
+        block_on(assert_hooks_honest(OuterSpans(Arc::clone(&settings))));
+        block_on(assert_hooks_honest(InnerSpans(settings)));
+    }
+}
