@@ -17,8 +17,9 @@ use crate::event::Event;
 use crate::journal::{Record, StepKind};
 use crate::message::{StopReason, ToolCall, ToolResult, ToolResults};
 use crate::middleware::ActiveCall;
-use crate::next::{ActingEnd, NextActing, NextTool, ToolEnd};
+use crate::next::{ActingEnd, NextActing, NextTool, OnRecord, ToolEnd};
 use crate::outcome::{OutputPart, ToolOutcome};
+use crate::permit::Permit;
 use crate::tool::{Called, Execution, Replay, ToolRef};
 
 /// The calls of one reply, on their way to one outcome each.
@@ -36,6 +37,8 @@ pub(crate) struct Batch<'a> {
     progress: Mutex<Vec<Progress>>,
     /// How often each call reached its tool: a middleware may run it again.
     runs: Vec<AtomicU32>,
+    /// How often something was decided about each call.
+    decisions: Vec<AtomicU32>,
     error: Mutex<Option<Error>>,
 }
 
@@ -86,6 +89,7 @@ impl<'a> Batch<'a> {
             resumed: false,
             progress: Mutex::new(vec![Progress::Waiting; calls.len()]),
             runs: calls.iter().map(|_| AtomicU32::new(0)).collect(),
+            decisions: calls.iter().map(|_| AtomicU32::new(0)).collect(),
             calls,
             active,
             error: Mutex::default(),
@@ -194,6 +198,9 @@ impl<'a> Batch<'a> {
         let start = clock.now();
         let outcome = if let Some(outcome) = self.given_up(cx, &call).await {
             outcome
+        } else if self.resumed && self.engine.journal.is_settled(&call.id) {
+            // Whoever could refuse it now would only hide what it did.
+            self.execute(cx, call.clone()).await
         } else {
             let chain = &self.engine.config.inner.chains.tool_call;
             let run = NextTool::new(chain, self).run(cx, call.clone());
@@ -270,6 +277,16 @@ impl<'a> Batch<'a> {
         // The journal may have failed while a middleware held the call.
         if self.failed() {
             return ToolOutcome::Cancelled;
+        }
+        if let Some(permit) = cx.value::<Permit>()
+            && !permit.covers(&call.effects(cx), &call.arguments)
+        {
+            return ToolOutcome::Denied {
+                by: "permissions".to_owned(),
+                reason: "the call was changed after it had been allowed, or what it leads to was. Make it \
+                         again."
+                    .to_owned(),
+            };
         }
         let name = self.next_step_name(call.index);
         let effect = async {
@@ -402,6 +419,34 @@ impl ActingEnd for Batch<'_> {
                 outcomes
             } else {
                 futures::future::join_all(batch.into_iter().map(|call| self.call(cx, call))).await
+            }
+        })
+    }
+}
+
+impl OnRecord for Batch<'_> {
+    fn decide<'f>(
+        &'f self,
+        call: &'f ActiveCall,
+        kind: &'f str,
+        decide: BoxFuture<'f, Value>,
+    ) -> BoxFuture<'f, Option<Value>> {
+        Box::pin(async move {
+            let times = self.decisions.get(call.index);
+            let times = times.map_or(0, |times| times.fetch_add(1, Ordering::Relaxed));
+            let name = format!("{}/call{}/{kind}{times}", self.name, call.index);
+            let effect = decide.map(Record::Decision).boxed();
+            let step = StepKind::Decision { call, kind };
+            match self.engine.step(&name, step, effect).await {
+                Ok(Record::Decision(decision)) => Some(decision),
+                Ok(_) => {
+                    self.fail(Engine::foreign(&name).into());
+                    None
+                }
+                Err(error) => {
+                    self.fail(error.into());
+                    None
+                }
             }
         })
     }

@@ -11,6 +11,7 @@ use crate::error::ModelError;
 use crate::message::{MessageRef, StopReason};
 use crate::model::ModelId;
 use crate::outcome::{RunOutcome, ToolOutcome};
+use crate::permission_report::PermissionReport;
 use crate::usage::Usage;
 
 /// One event of a run. As JSON, an object with a `type` in snake case.
@@ -87,6 +88,8 @@ pub enum Event {
         /// The arguments in their advertised shape; `null` when they could not be read.
         arguments: Arc<serde_json::Value>,
     },
+    /// It was decided whether a call may run.
+    Permission(Box<PermissionReport>),
     /// A call tells how it is getting on.
     ToolProgress {
         /// The call's id.

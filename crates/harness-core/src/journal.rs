@@ -37,6 +37,13 @@ pub type Effect<'a> = BoxFuture<'a, Record>;
 pub trait Journal: Send + Sync {
     /// Runs a step, or answers it from the record.
     async fn run<'a>(&'a self, step: Step<'a>, effect: Effect<'a>) -> Result<Record, JournalError>;
+
+    /// Whether it is on record how a call ended that a run which was cut off had begun, or that it must not be
+    /// made again. Then nobody is asked about it any more: it goes straight to its record. By default, no.
+    fn is_settled(&self, call_id: &str) -> bool {
+        let _ = call_id;
+        false
+    }
 }
 
 /// A step: its name, and what it is about to do.
@@ -80,6 +87,13 @@ pub enum StepKind<'a> {
     Compaction(&'a ContextUse),
     /// Asks a model.
     Model(&'a ModelRequest),
+    /// A middleware decides about a call.
+    Decision {
+        /// The call, as it was when the middleware saw it.
+        call: &'a ActiveCall,
+        /// A word for what is decided: `permission`.
+        kind: &'a str,
+    },
     /// Calls a tool.
     Tool {
         /// The call, as the middlewares left it.
@@ -110,6 +124,7 @@ impl StepKind<'_> {
             | Self::End(_)
             | Self::Message(_)
             | Self::Compaction(_)
+            | Self::Decision { .. }
             | Self::Model(_) => None,
         }
     }
@@ -138,6 +153,8 @@ pub enum Record {
     Compacted(Option<Compaction>),
     /// How a model request ended.
     Model(Result<AssistantMessage, ModelError>),
+    /// What a middleware decided.
+    Decision(serde_json::Value),
     /// How a tool call ended.
     Tool {
         /// The outcome.

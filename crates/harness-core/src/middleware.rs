@@ -24,6 +24,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use futures::FutureExt;
 use harness_prompt::SystemPrompt;
 
 use crate::compaction::{Compaction, ContextUse};
@@ -34,6 +35,7 @@ use crate::message::{AssistantMessage, MessageRef, ToolResults, UserMessage};
 use crate::model::{Model, ModelRequest, ModelResult, ThinkingLevel};
 use crate::next::{NextActing, NextAgent, NextModel, NextReasoning, NextTool, NextTurn};
 use crate::outcome::{RunOutcome, ToolOutcome};
+use crate::permit::ToolPreview;
 use crate::tool::{ToolRef, ToolSpec};
 use crate::tool_effect::ToolEffects;
 use crate::turn_end::TurnEnd;
@@ -321,16 +323,27 @@ impl ActiveCall {
     /// What the call would do, as its tool declares it; unknown if there is no such tool, if it panics,
     /// or if the call was renamed: then another tool would run.
     pub fn effects(&self, cx: &RunContext) -> ToolEffects {
-        let Some(tool) = self
-            .tool
-            .as_ref()
-            .filter(|tool| tool.spec().name == self.name)
-        else {
+        let Some(tool) = self.known_tool() else {
             return ToolEffects::unknown();
         };
         let cx = ToolContext::new(cx.clone(), self.id.clone());
         let declare = AssertUnwindSafe(|| tool.effects(&cx, &self.arguments));
         catch_unwind(declare).unwrap_or_else(|_| ToolEffects::unknown())
+    }
+
+    /// What the call would change, if its tool can show it; see [`Tool::preview`](crate::Tool::preview).
+    pub async fn preview(&self, cx: &RunContext) -> Option<ToolPreview> {
+        let tool = self.known_tool()?;
+        let cx = ToolContext::new(cx.clone(), self.id.clone());
+        let preview = AssertUnwindSafe(tool.preview(&cx, &self.arguments)).catch_unwind();
+        preview.await.ok().flatten()
+    }
+
+    /// The tool that would run, unless the call was renamed: then it is another one.
+    fn known_tool(&self) -> Option<&ToolRef> {
+        self.tool
+            .as_ref()
+            .filter(|tool| tool.spec().name == self.name)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use serde_json::Value;
 
 use crate::context::RunContext;
 use crate::middleware::{ActiveCall, HookSet, Middleware, RunInput};
@@ -56,9 +57,9 @@ impl Chains {
 }
 
 macro_rules! next {
-    ($(#[$doc:meta])* $next:ident, $end:ident, $hook:ident, $input:ty => $output:ty) => {
+    ($(#[$doc:meta])* $next:ident, $end:ident $(: $more:ident)?, $hook:ident, $input:ty => $output:ty) => {
         /// The innermost layer of a chain: what the middlewares are around.
-        pub(crate) trait $end: Send + Sync {
+        pub(crate) trait $end: $($more +)? Send + Sync {
             fn run<'f>(&'f self, cx: &'f RunContext, input: $input) -> BoxFuture<'f, $output>;
         }
 
@@ -118,5 +119,32 @@ next! {
 }
 next! {
     /// The rest of one call.
-    NextTool, ToolEnd, on_tool_call, ActiveCall => ToolOutcome
+    NextTool, ToolEnd: OnRecord, on_tool_call, ActiveCall => ToolOutcome
+}
+
+/// What can be put on record beside a call.
+pub(crate) trait OnRecord {
+    fn decide<'f>(
+        &'f self,
+        call: &'f ActiveCall,
+        kind: &'f str,
+        decide: BoxFuture<'f, Value>,
+    ) -> BoxFuture<'f, Option<Value>>;
+}
+
+impl NextTool<'_> {
+    /// Passes a decision about the call through the journal: it is made by `decide`, unless it is on record
+    /// already, because the run is one that was cut off or is replayed. `kind` is a word for it, the same each
+    /// time: `permission`.
+    ///
+    /// So what a person was asked once is not asked again, and what was decided is in the session. `None` if
+    /// the journal failed: the run ends, and the call must not be made.
+    pub async fn decide(
+        &self,
+        call: &ActiveCall,
+        kind: &str,
+        decide: BoxFuture<'_, Value>,
+    ) -> Option<Value> {
+        self.end.decide(call, kind, decide).await
+    }
 }

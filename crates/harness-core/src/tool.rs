@@ -18,6 +18,7 @@ use crate::arguments;
 use crate::context::ToolContext;
 use crate::message::EncodedSlot;
 use crate::outcome::{ToolOutcome, ToolOutput};
+use crate::permit::ToolPreview;
 use crate::tool_effect::ToolEffects;
 
 /// A tool with typed arguments.
@@ -92,6 +93,14 @@ pub trait Tool: Send + Sync + 'static {
     fn effects(&self, cx: &ToolContext, args: &Self::Args) -> ToolEffects {
         let _ = (cx, args);
         ToolEffects::unknown()
+    }
+
+    /// What a call with these arguments would change, to be shown to somebody who is asked for a yes. A tool that
+    /// gives one must not carry out another change under a [`Permit`](crate::Permit) that names its
+    /// [state](ToolPreview::state). By default there is none.
+    async fn preview(&self, cx: &ToolContext, args: Self::Args) -> Option<ToolPreview> {
+        let _ = (cx, args);
+        None
     }
 
     /// Runs the call.
@@ -242,6 +251,11 @@ trait ErasedTool: Send + Sync {
     /// Whether the arguments can be read as the tool's own type.
     fn can_read(&self, arguments: &Value) -> bool;
     fn effects(&self, cx: &ToolContext, arguments: &Value) -> ToolEffects;
+    fn preview<'a>(
+        &'a self,
+        cx: &'a ToolContext,
+        arguments: &Value,
+    ) -> BoxFuture<'a, Option<ToolPreview>>;
     fn call<'a>(
         &'a self,
         cx: &'a ToolContext,
@@ -266,6 +280,17 @@ impl<T: Tool> ErasedTool for T {
         match T::Args::deserialize(arguments) {
             Ok(args) => Tool::effects(self, cx, &args),
             Err(_) => ToolEffects::unknown(),
+        }
+    }
+
+    fn preview<'a>(
+        &'a self,
+        cx: &'a ToolContext,
+        arguments: &Value,
+    ) -> BoxFuture<'a, Option<ToolPreview>> {
+        match T::Args::deserialize(arguments) {
+            Ok(args) => Tool::preview(self, cx, args),
+            Err(_) => Box::pin(std::future::ready(None)),
         }
     }
 
@@ -369,6 +394,11 @@ impl ToolRef {
     /// What a call with these arguments would do; unknown if they do not fit the tool.
     pub fn effects(&self, cx: &ToolContext, arguments: &Value) -> ToolEffects {
         self.0.tool.effects(cx, arguments)
+    }
+
+    /// What a call with these arguments would change, for somebody who is to say yes to it.
+    pub async fn preview(&self, cx: &ToolContext, arguments: &Value) -> Option<ToolPreview> {
+        self.0.tool.preview(cx, arguments).await
     }
 
     /// Prepares, validates and runs a call outside any run, as a slash command or a test does.
@@ -499,6 +529,10 @@ impl ErasedTool for Dynamic {
             Some(effects) => effects(cx, arguments),
             None => ToolEffects::unknown(),
         }
+    }
+
+    fn preview<'a>(&'a self, _: &'a ToolContext, _: &Value) -> BoxFuture<'a, Option<ToolPreview>> {
+        Box::pin(std::future::ready(None))
     }
 
     fn call<'a>(

@@ -13,13 +13,45 @@ pub enum ToolEffect {
     /// It writes a file, or makes one.
     Write(PathBuf),
     /// It runs a command, which may do anything.
-    Run(String),
+    Run(CommandEffect),
     /// It sends something to a host.
     Network(String),
     /// It changes only what belongs to the conversation, such as a list of tasks.
     Conversation,
     /// Nobody knows.
     Unknown,
+}
+
+/// A command that would be run, as a shell would read it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CommandEffect {
+    /// The command line.
+    pub line: String,
+    /// The folder that it would run in; absolute. `None` if that is not known.
+    pub folder: Option<PathBuf>,
+}
+
+impl CommandEffect {
+    /// A command line that runs nobody knows where.
+    pub fn new(line: impl Into<String>) -> Self {
+        Self {
+            line: line.into(),
+            folder: None,
+        }
+    }
+
+    /// The folder that it would run in.
+    pub fn in_folder(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.folder = Some(folder.into());
+        self
+    }
+}
+
+impl<T: Into<String>> From<T> for CommandEffect {
+    fn from(line: T) -> Self {
+        Self::new(line)
+    }
 }
 
 /// All that one call would do.
@@ -48,7 +80,7 @@ impl ToolEffects {
     }
 
     /// It runs this command.
-    pub fn run(command: impl Into<String>) -> Self {
+    pub fn run(command: impl Into<CommandEffect>) -> Self {
         Self(vec![ToolEffect::Run(command.into())])
     }
 
@@ -60,6 +92,11 @@ impl ToolEffects {
     /// The effects.
     pub fn iter(&self) -> std::slice::Iter<'_, ToolEffect> {
         self.0.iter()
+    }
+
+    /// Whether it is known what the call would do.
+    pub fn is_known(&self) -> bool {
+        !self.0.contains(&ToolEffect::Unknown)
     }
 
     /// Whether nothing outside the conversation would change.

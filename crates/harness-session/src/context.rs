@@ -9,7 +9,9 @@ use harness_core::{
     UserMessage, protocol,
 };
 
-use crate::entry::{Body, CompactionBody, Entry, Intent, Queue, ResultsBody, Settled};
+use crate::entry::{
+    Body, CompactionBody, DecisionBody, Entry, Intent, Queue, ResultsBody, Settled,
+};
 use crate::error::Error;
 use crate::id::EntryId;
 use crate::node::NodeKind;
@@ -34,6 +36,8 @@ pub struct Context {
     pub open_run: Option<EntryId>,
     /// How far the calls of the last reply came, by their ids.
     pub(crate) calls: HashMap<String, CallState>,
+    /// What was decided about those calls, in order.
+    pub(crate) decisions: Vec<DecisionBody>,
     /// Facts of the newest compaction.
     pub compaction_details: Option<serde_json::Value>,
 }
@@ -108,11 +112,11 @@ impl Context {
                 if let Some(queued) = body.queued {
                     self.queued.retain(|waiting| waiting.entry != queued);
                 }
-                self.calls.clear();
+                self.forget_calls();
                 self.push(id, body.message);
             }
             Body::Results(body) => {
-                self.calls.clear();
+                self.forget_calls();
                 self.push(id, results_of(body, settled));
             }
             Body::CustomMessage(body) => self.push(id, Message::User(body.message).into()),
@@ -123,7 +127,7 @@ impl Context {
             // Whoever goes elsewhere does not go on with what was open.
             Body::Leaf(_) => {
                 self.open_run = None;
-                self.calls.clear();
+                self.forget_calls();
             }
             Body::Queued(body) => self.queued.push(Queued {
                 entry: id,
@@ -154,6 +158,7 @@ impl Context {
                 }
                 Settled::Model { .. } => {}
             },
+            Body::Decision(decision) => self.decisions.push(decision),
             Body::Intent(Intent::Model { .. })
             | Body::Label(_)
             | Body::Name(_)
@@ -162,6 +167,11 @@ impl Context {
             | Body::Unknown(_) => {}
         }
         Ok(())
+    }
+
+    fn forget_calls(&mut self) {
+        self.calls.clear();
+        self.decisions.clear();
     }
 
     fn push(&mut self, entry: EntryId, message: MessageRef) {
@@ -344,7 +354,7 @@ impl Kept {
 /// the last reply.
 fn counts(kind: NodeKind, in_last_turn: bool) -> bool {
     match kind {
-        NodeKind::ToolIntent => in_last_turn,
+        NodeKind::ToolIntent | NodeKind::Decision => in_last_turn,
         NodeKind::ModelIntent
         | NodeKind::Label
         | NodeKind::Name

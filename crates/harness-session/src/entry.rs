@@ -64,6 +64,8 @@ pub enum Body {
     Intent(Intent),
     /// `settlement`: it was done, and this came of it.
     Settlement(Settlement),
+    /// `decision`: what was decided about a call: whether it may run, and by whose rule or yes.
+    Decision(DecisionBody),
     /// An entry of a type that this version does not know. Kept, and passed over.
     Unknown(UnknownBody),
 }
@@ -211,6 +213,17 @@ pub struct CustomBody {
     pub kind: String,
     /// What it is.
     pub data: serde_json::Value,
+}
+
+/// What was decided about a call before it was made, or refused.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DecisionBody {
+    /// The call.
+    pub call_id: String,
+    /// What was decided: `permission`.
+    pub kind: String,
+    /// How.
+    pub decision: serde_json::Value,
 }
 
 /// Tokens that were spent beside the conversation.
@@ -452,6 +465,7 @@ impl Entry {
             Body::Label(body) => self.write_line(line, body),
             Body::Name(body) => self.write_line(line, body),
             Body::Custom(body) => self.write_line(line, body),
+            Body::Decision(body) => self.write_line(line, body),
             Body::Usage(body) => self.write_line(line, body),
             Body::Queued(body) => self.write_line(line, body),
             Body::Intent(body) => self.write_line(line, body),
@@ -510,6 +524,7 @@ impl Body {
             "label" => Self::Label(serde_json::from_slice(line)?),
             "name" => Self::Name(serde_json::from_slice(line)?),
             "custom" => Self::Custom(serde_json::from_slice(line)?),
+            "decision" => Self::Decision(serde_json::from_slice(line)?),
             "usage" => Self::Usage(serde_json::from_slice(line)?),
             "queued" => Self::Queued(serde_json::from_slice(line)?),
             "intent" => Self::Intent(serde_json::from_slice(line)?),
@@ -535,6 +550,7 @@ impl Body {
             Self::Label(_) => "label",
             Self::Name(_) => "name",
             Self::Custom(_) => "custom",
+            Self::Decision(_) => "decision",
             Self::Usage(_) => "usage",
             Self::Queued(_) => "queued",
             Self::Intent(_) => "intent",

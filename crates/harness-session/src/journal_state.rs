@@ -11,8 +11,8 @@ use harness_core::{
 
 use crate::context::{CallState, Context, Queued};
 use crate::entry::{
-    Body, CompactionBody, Intent, MessageBody, ModelChangeBody, QueuedBody, ResultsBody, Settled,
-    Settlement, StoredResult, ThinkingChangeBody, UsageBody,
+    Body, CompactionBody, DecisionBody, Intent, MessageBody, ModelChangeBody, QueuedBody,
+    ResultsBody, Settled, Settlement, StoredResult, ThinkingChangeBody, UsageBody,
 };
 use crate::error::Error;
 use crate::id::EntryId;
@@ -34,6 +34,8 @@ pub(crate) struct State {
     pub(crate) thinking: Option<ThinkingLevel>,
     /// What the run that was cut off had begun.
     pub(crate) left: HashMap<String, CallState>,
+    /// What it had decided about calls, in order; each is asked for once.
+    pub(crate) decisions: Vec<DecisionBody>,
     /// What was answered from there, by the names of the steps: one may ask again.
     pub(crate) answered: HashMap<String, Record>,
     /// How many messages there were when the run began, and what came of the calls that were open then.
@@ -62,6 +64,7 @@ impl State {
             model: None,
             thinking: None,
             left: HashMap::new(),
+            decisions: Vec::new(),
             answered: HashMap::new(),
             began_at: 0,
             open_calls: BTreeMap::new(),
@@ -124,6 +127,7 @@ impl State {
         self.model.clone_from(&context.model);
         self.thinking = context.thinking;
         self.left.clone_from(&context.calls);
+        self.decisions.clone_from(&context.decisions);
         self.settled.clear();
         self.run = None;
         self.broken = None;
@@ -219,6 +223,7 @@ impl State {
     /// The calls of the last reply have their results.
     pub(crate) fn forget_calls(&mut self) {
         self.left.clear();
+        self.decisions.clear();
         self.answered.clear();
     }
 
@@ -388,6 +393,37 @@ impl State {
         };
         self.settle(intent, what)?;
         Ok(())
+    }
+
+    /// Whether a call ended, or must not be made again.
+    pub(crate) fn is_settled(&self, call_id: &str) -> bool {
+        match self.left.get(call_id) {
+            Some(CallState::Ended { .. }) => true,
+            Some(CallState::Begun { replay, .. }) => *replay == Replay::Never,
+            None => false,
+        }
+    }
+
+    /// What a run that was cut off had decided about a call.
+    pub(crate) fn decided(&mut self, call_id: &str, kind: &str) -> Option<serde_json::Value> {
+        let mut all = self.decisions.iter();
+        let at = all.position(|it| it.call_id == call_id && it.kind == kind)?;
+        Some(self.decisions.remove(at).decision)
+    }
+
+    /// Puts a decision about a call on record.
+    pub(crate) fn decide(
+        &mut self,
+        call_id: &str,
+        kind: &str,
+        decision: &serde_json::Value,
+    ) -> Result<(), Error> {
+        let body = Body::Decision(DecisionBody {
+            call_id: call_id.to_owned(),
+            kind: kind.to_owned(),
+            decision: decision.clone(),
+        });
+        self.session.append(body).map(|_| ())
     }
 
     /// What is on record of a call that a run which was cut off had begun.

@@ -83,9 +83,9 @@ mod typed_id;
 
 pub use context::{Context, Queued};
 pub use entry::{
-    Body, BranchSummaryBody, CompactionBody, CustomBody, CustomMessageBody, Entry, Intent,
-    LabelBody, LeafBody, MessageBody, ModelChangeBody, NameBody, Queue, QueuedBody, ResultsBody,
-    Settled, Settlement, StoredResult, ThinkingChangeBody, UnknownBody, UsageBody,
+    Body, BranchSummaryBody, CompactionBody, CustomBody, CustomMessageBody, DecisionBody, Entry,
+    Intent, LabelBody, LeafBody, MessageBody, ModelChangeBody, NameBody, Queue, QueuedBody,
+    ResultsBody, Settled, Settlement, StoredResult, ThinkingChangeBody, UnknownBody, UsageBody,
 };
 pub use error::Error;
 pub use export::{export_html, export_jsonl, export_markdown};

@@ -41,11 +41,12 @@ pub enum NodeKind {
     ModelIntent = 16,
     ToolIntent = 17,
     Settlement = 18,
+    Decision = 19,
 }
 
 impl NodeKind {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Unknown,
         Self::UserMessage,
         Self::AssistantMessage,
@@ -65,6 +66,7 @@ impl NodeKind {
         Self::ModelIntent,
         Self::ToolIntent,
         Self::Settlement,
+        Self::Decision,
     ];
 
     /// The kind of a body.
@@ -86,6 +88,7 @@ impl NodeKind {
             Body::Label(_) => Self::Label,
             Body::Name(_) => Self::Name,
             Body::Custom(_) => Self::Custom,
+            Body::Decision(_) => Self::Decision,
             Body::Usage(_) => Self::Usage,
             Body::Queued(_) => Self::Queued,
             Body::Intent(Intent::Run { .. }) => Self::RunIntent,

@@ -110,6 +110,10 @@ impl SessionJournal {
 
 #[async_trait]
 impl Journal for SessionJournal {
+    fn is_settled(&self, call_id: &str) -> bool {
+        self.lock().is_settled(call_id)
+    }
+
     async fn run<'a>(&'a self, step: Step<'a>, effect: Effect<'a>) -> Result<Record, JournalError> {
         let broken = |message: String| JournalError {
             step: step.name.to_owned(),
@@ -142,6 +146,17 @@ impl Journal for SessionJournal {
                 let record = effect.await;
                 let settled = self.lock().after_model(intent, request, &record);
                 settled.map_err(failed)?;
+                Ok(record)
+            }
+            StepKind::Decision { call, kind } => {
+                if let Some(decision) = self.lock().decided(&call.id, kind) {
+                    return Ok(Record::Decision(decision));
+                }
+                let record = effect.await;
+                if let Record::Decision(decision) = &record {
+                    let appended = self.lock().decide(&call.id, kind, decision);
+                    appended.map_err(failed)?;
+                }
                 Ok(record)
             }
             StepKind::Tool { call, replay } => {

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use harness_core::{
-    Execution, Replay, Tool, ToolContext, ToolEffects, ToolError, ToolOutput, async_trait,
+    CommandEffect, Execution, Replay, Tool, ToolContext, ToolEffects, ToolError, ToolOutput,
+    async_trait,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -224,12 +225,17 @@ impl Tool for BashTool {
         self.0.processes().unavailable(self.0.shell())
     }
 
-    fn effects(&self, _: &ToolContext, args: &BashArgs) -> ToolEffects {
+    fn effects(&self, cx: &ToolContext, args: &BashArgs) -> ToolEffects {
         match (&args.command, args.job) {
-            (Some(command), _) => ToolEffects::run(command),
-            // A look at a job's output changes nothing; ending it does.
-            (None, Some(_)) if args.stop != Some(true) => ToolEffects::conversation(),
-            (None, Some(job)) => ToolEffects::run(format!("end job {job}")),
+            (Some(command), _) => {
+                let workspace = self.0.for_call(cx);
+                let root = workspace.root();
+                let kept = ShellSession::of(cx.run()).folder(root);
+                let folder = kept.unwrap_or_else(|| root.to_owned());
+                ToolEffects::run(CommandEffect::new(command).in_folder(folder))
+            }
+            // Jobs belong to the conversation that began them.
+            (None, Some(_)) => ToolEffects::conversation(),
             (None, None) => ToolEffects::unknown(),
         }
     }
@@ -291,7 +297,10 @@ impl Call<'_> {
             run_command(line, &self.workspace, self.cx.cancellation(), progress).await
         };
         let (report, gone) = match run(kept.as_deref().unwrap_or(root)).await {
-            Err(Error::Folder { .. }) if kept.is_some() => (run(root).await?, true),
+            Err(Error::Folder { .. }) if kept.is_some() => {
+                self.check_may_move()?;
+                (run(root).await?, true)
+            }
             report => (report?, false),
         };
         if let Some(file) = &report.output_file {
@@ -338,7 +347,10 @@ impl Call<'_> {
             self.workspace.processes().start(spec).await
         };
         let (process, gone) = match start(kept.as_deref().unwrap_or(root)).await {
-            Err(Error::Folder { .. }) if kept.is_some() => (start(root).await?, true),
+            Err(Error::Folder { .. }) if kept.is_some() => {
+                self.check_may_move()?;
+                (start(root).await?, true)
+            }
             process => (process?, false),
         };
         let (job, guard) = Job::start(process, &self.workspace, timeout);
@@ -412,6 +424,19 @@ impl Call<'_> {
             failed: ended && !stopped && !report.is_zero(),
             details,
         })
+    }
+
+    /// What was let through for one folder does not run in another one.
+    fn check_may_move(&self) -> Result<(), Error> {
+        if self.workspace.is_permitted_only() {
+            self.shell.set_folder(self.workspace.root(), None);
+            return Err(Error::Command(
+                "The working folder is gone. The next command runs in the workspace's root: make the call \
+                 again."
+                    .to_owned(),
+            ));
+        }
+        Ok(())
     }
 
     /// Says that the folder that was kept is gone, and goes back to the root.

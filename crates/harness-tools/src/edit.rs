@@ -5,7 +5,8 @@ use std::io::Read as _;
 use std::path::PathBuf;
 
 use harness_core::{
-    Execution, Replay, Tool, ToolContext, ToolEffects, ToolError, ToolOutput, async_trait,
+    Execution, Replay, Tool, ToolContext, ToolEffects, ToolError, ToolOutput, ToolPreview,
+    async_trait,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -25,6 +26,7 @@ use crate::place::Place;
 use crate::read::open_regular;
 use crate::seen::SeenFiles;
 use crate::text_file::{Encoding, TextFile, is_kept_byte};
+use crate::version::FileVersion;
 use crate::workspace::Workspace;
 use crate::write::replace;
 
@@ -299,17 +301,47 @@ pub fn edit_file(
 ) -> Result<EditedFile, Error> {
     let place = workspace.to_change(&args.path)?;
     file_lock::hold(&place.real, || {
-        edit_locked(workspace, &place, &args.edits, seen, stop)
+        with_plan(workspace, &place, &args.edits, seen, stop, |planned| {
+            let Planned {
+                file,
+                plan,
+                version,
+            } = planned;
+            workspace.check_approved(&place, Some(version))?;
+            let content: Vec<Cow<'_, [u8]>> = plan
+                .pieces()
+                .into_iter()
+                .map(|piece| file.encode_part(piece))
+                .collect();
+            let mut pieces = vec![file.mark()];
+            pieces.extend(content.iter().map(|piece| &**piece));
+            let version = replace(workspace, &place, &pieces, Some(version), stop)?;
+            seen.record(&place.real, version);
+            Ok(EditedFile {
+                path: place.shown.clone(),
+                real: place.real.clone(),
+                report: plan.report(workspace.limits().diff_bytes),
+            })
+        })
     })
 }
 
-fn edit_locked(
+/// A file as it is, and the edits located in it.
+struct Planned<'a> {
+    file: &'a TextFile,
+    plan: Plan<'a>,
+    version: FileVersion,
+}
+
+/// Locates the edits in the file as it is now, for `then` to go on with.
+fn with_plan<T>(
     workspace: &Workspace,
     place: &Place,
     edits: &[Edit],
     seen: &SeenFiles,
     stop: &Stop,
-) -> Result<EditedFile, Error> {
+    then: impl FnOnce(Planned<'_>) -> Result<T, Error>,
+) -> Result<T, Error> {
     stop.check()?;
     let limits = workspace.limits();
     let OpenFile { info, content } = open_regular(workspace, place)?;
@@ -363,19 +395,10 @@ fn edit_locked(
                 .to_owned(),
         );
     }
-    let content: Vec<Cow<'_, [u8]>> = plan
-        .pieces()
-        .into_iter()
-        .map(|piece| file.encode_part(piece))
-        .collect();
-    let mut pieces = vec![file.mark()];
-    pieces.extend(content.iter().map(|piece| &**piece));
-    let version = replace(workspace, place, &pieces, Some(info.version), stop)?;
-    seen.record(&place.real, version);
-    Ok(EditedFile {
-        path: place.shown.clone(),
-        real: place.real.clone(),
-        report: plan.report(limits.diff_bytes),
+    then(Planned {
+        file: &file,
+        plan,
+        version: info.version,
     })
 }
 
@@ -448,10 +471,21 @@ impl Tool for EditTool {
     }
 
     fn effects(&self, cx: &ToolContext, args: &EditArgs) -> ToolEffects {
-        match self.0.for_call(cx).to_change(&args.path) {
-            Ok(place) => ToolEffects::write(place.real),
-            Err(_) => ToolEffects::unknown(),
-        }
+        self.0.for_call(cx).changes(&args.path)
+    }
+
+    async fn preview(&self, cx: &ToolContext, args: EditArgs) -> Option<ToolPreview> {
+        let workspace = self.0.for_call(cx);
+        let seen = workspace.seen(cx);
+        let preview = move |stop: &Stop| {
+            let place = workspace.to_change(&args.path)?;
+            with_plan(&workspace, &place, &args.edits, &seen, stop, |planned| {
+                let diff = planned.plan.report(workspace.limits().diff_bytes).diff;
+                let state = FileVersion::digest(Some(planned.version));
+                Ok(ToolPreview::new(diff, state))
+            })
+        };
+        blocking::run(cx, preview).await.ok()
     }
 
     async fn call(&self, cx: &ToolContext, args: EditArgs) -> Result<ToolOutput, ToolError> {

@@ -20,6 +20,16 @@ pub enum Error {
         /// `reading` or `writing`.
         act: &'static str,
     },
+    /// It is not what the call was let through for: a link was put in its place meanwhile.
+    #[error(
+        "`{path}` leads elsewhere than when the call was allowed; {act} is not. Make the call again."
+    )]
+    NotPermitted {
+        /// The path, as it was given.
+        path: String,
+        /// `reading` or `writing`.
+        act: &'static str,
+    },
     /// Nothing is there.
     #[error("`{path}` does not exist.{}", did_you_mean(.similar))]
     NotFound {
@@ -124,6 +134,7 @@ impl Error {
             ),
             Self::Path(_)
             | Self::Outside { .. }
+            | Self::NotPermitted { .. }
             | Self::NotFound { .. }
             | Self::WrongKind { .. }
             | Self::TooLarge { .. }

@@ -1,11 +1,12 @@
 //! Which state of a file was seen.
 
 use std::fs::Metadata;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
 
 /// What tells one state of a file from another without reading it. As fine as the file system's
 /// clock: two changes of the same size within one tick (4 ms on Linux) look alike.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileVersion {
     device: u64,
     inode: u64,
@@ -43,6 +44,13 @@ impl FileVersion {
     pub fn same_content(&self, other: &Self) -> bool {
         (self.device, self.inode, self.size, self.modified)
             == (other.device, other.inode, other.size, other.modified)
+    }
+
+    /// A number for this state, or for there being no file.
+    pub(crate) fn digest(version: Option<Self>) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        version.hash(&mut hasher);
+        hasher.finish()
     }
 
     /// The device that the file is on.

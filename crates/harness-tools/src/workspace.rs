@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use harness_core::{ToolContext, ToolEffects};
+use harness_core::{Permit, ToolContext, ToolEffects};
 
 use crate::error::Error;
 use crate::files::{Files, Resolved};
@@ -20,6 +20,7 @@ use crate::processes::Processes;
 use crate::readable_folders::ReadableFolders;
 use crate::seen::SeenFiles;
 use crate::shell::ShellOptions;
+use crate::version::FileVersion;
 
 /// How many files with a command's output stay readable when reading is confined.
 const MAX_OUTPUTS: usize = 1_000;
@@ -64,6 +65,8 @@ struct Inner {
     read: Access,
     write: Access,
     readable: Vec<PathBuf>,
+    /// What was let through of the call that this is for.
+    permit: Option<Permit>,
     limits: Arc<Limits>,
     shell: Arc<ShellOptions>,
     files: Arc<dyn Files>,
@@ -92,6 +95,7 @@ impl Workspace {
             read: Access::default(),
             write: Access::default(),
             readable: Vec::new(),
+            permit: None,
             limits: Arc::default(),
             shell: Arc::default(),
             files: Arc::new(LocalFiles::new()),
@@ -179,8 +183,18 @@ impl Workspace {
     }
 
     /// The workspace of one call: if the run has a working folder of its own, that is the root, for
-    /// relative paths and for the policy. The [`ReadableFolders`] of its session may be read as well.
+    /// relative paths and for the policy. The [`ReadableFolders`] of its session may be read as well. A call
+    /// that has a [`Permit`] reaches nothing else.
     pub fn for_call(&self, cx: &ToolContext) -> Self {
+        let permit = cx.run().value::<Permit>().cloned();
+        let workspace = self.in_folder_of(cx);
+        match permit {
+            Some(_) => workspace.with(|inner| inner.permit = permit),
+            None => workspace,
+        }
+    }
+
+    fn in_folder_of(&self, cx: &ToolContext) -> Self {
         let workspace = match cx.run().working_dir() {
             Some(folder) if folder != self.0.root => {
                 let folder = self.0.root.join(folder);
@@ -227,10 +241,47 @@ impl Workspace {
     /// The effect of reading what a path leads to. That nothing is there, or that it may not be read,
     /// is for the call to find.
     pub(crate) fn reads(&self, path: &str) -> ToolEffects {
-        match self.to_read(path) {
+        match self.to_read(path).or_else(|_| self.resolve(path)) {
             Ok(place) => ToolEffects::read(place.real),
-            Err(_) => ToolEffects::read(self.0.root.join(path)),
+            Err(_) => ToolEffects::unknown(),
         }
+    }
+
+    /// The effect of writing what a path leads to. That it may not be written is for the call to find.
+    pub(crate) fn writes(&self, path: &str) -> ToolEffects {
+        match self.resolve(path) {
+            Ok(place) => ToolEffects::write(place.real),
+            Err(_) => ToolEffects::unknown(),
+        }
+    }
+
+    /// The effect of changing what a path leads to.
+    pub(crate) fn changes(&self, path: &str) -> ToolEffects {
+        match self.to_change(path) {
+            Ok(place) => ToolEffects::write(place.real),
+            Err(_) => self.writes(path),
+        }
+    }
+
+    /// Whether a file is still as it was when somebody said yes to what is made of it. `None`: it is not there.
+    pub(crate) fn check_approved(
+        &self,
+        place: &Place,
+        version: Option<FileVersion>,
+    ) -> Result<(), Error> {
+        let approved = self.0.permit.as_ref().and_then(Permit::preview);
+        if approved.is_some_and(|state| state != FileVersion::digest(version)) {
+            return Err(Error::Changed {
+                path: place.shown.clone(),
+                what: "changed after the change had been approved",
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether the call is held to what was let through.
+    pub(crate) fn is_permitted_only(&self) -> bool {
+        self.0.permit.is_some()
     }
 
     /// Like [`to_read`](Self::to_read), for a file that is there under that very name, and that can be read without a wait.
@@ -309,7 +360,8 @@ impl Workspace {
             place.real = folder;
             let mut missing = missing.components();
             let name = missing.next().map(|name| name.as_os_str().to_owned());
-            let (Some(name), Ok(())) = (name, self.allow(&place, access, act)) else {
+            // The folder lies on the way to a path that was let through; only its names are looked at.
+            let (Some(name), Ok(())) = (name, self.allow_by_place(&place, access, act)) else {
                 break;
             };
             let offer = lookalike::offer(self.files(), &place.real, &name);
@@ -388,6 +440,30 @@ impl Workspace {
     }
 
     fn allow(&self, place: &Place, access: Access, act: &'static str) -> Result<(), Error> {
+        self.allow_by_place(place, access, act)?;
+        let Some(permit) = &self.0.permit else {
+            return Ok(());
+        };
+        let permitted = match act {
+            "writing" => permit.writes(&place.real),
+            _ => permit.reads(&place.real),
+        };
+        if permitted {
+            Ok(())
+        } else {
+            Err(Error::NotPermitted {
+                path: place.shown.clone(),
+                act,
+            })
+        }
+    }
+
+    fn allow_by_place(
+        &self,
+        place: &Place,
+        access: Access,
+        act: &'static str,
+    ) -> Result<(), Error> {
         let allowed = match access {
             Access::Anywhere => true,
             Access::WorkspaceOnly => {

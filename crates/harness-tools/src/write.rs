@@ -5,7 +5,8 @@ use std::io::Read as _;
 use std::path::PathBuf;
 
 use harness_core::{
-    Execution, Replay, Tool, ToolContext, ToolEffects, ToolError, ToolOutput, async_trait,
+    Execution, Replay, Tool, ToolContext, ToolEffects, ToolError, ToolOutput, ToolPreview,
+    async_trait,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::aliases;
 use crate::blocking::{self, Stop};
+use crate::diff::{self, Change};
 use crate::error::Error;
 use crate::file_lock;
 use crate::files::{FileInfo, FileKind, OpenFile, ReplaceError, Replacement};
@@ -84,7 +86,9 @@ fn write_locked(
 ) -> Result<Written, Error> {
     stop.check()?;
     let mut notes = Vec::new();
-    let (bytes, expected) = match old_file(workspace, place)? {
+    let old = old_file(workspace, place)?;
+    workspace.check_approved(place, old.as_ref().map(|old| old.info.version))?;
+    let (bytes, expected) = match old {
         None => (Cow::Borrowed(content.as_bytes()), None),
         Some(OldFile { info, sample }) => {
             let changed = seen
@@ -118,6 +122,28 @@ fn write_locked(
         lines: content.split_inclusive('\n').count(),
         notes,
     })
+}
+
+/// What a file would become, beside what it is.
+fn preview_write(workspace: &Workspace, args: &WriteArgs) -> Result<ToolPreview, Error> {
+    let place = workspace.to_write(&args.path)?;
+    check_target(&place)?;
+    let limits = workspace.limits();
+    let found = workspace.files().open(&place.real).ok();
+    let version = found.as_ref().map(|found| found.info.version);
+    let mut old = Vec::new();
+    if let Some(OpenFile { content, .. }) = found {
+        let io = |source| Error::io("read", &place.shown, source);
+        let most = limits.edit_file_bytes;
+        content.take(most).read_to_end(&mut old).map_err(io)?;
+    }
+    let old = TextFile::decode(old).map_or_else(|_| String::new(), |file| file.text);
+    let whole = Change {
+        old: 0..old.len(),
+        new: &args.content,
+    };
+    let diff = diff::unified(&old, &[whole], limits.diff_bytes);
+    Ok(ToolPreview::new(diff.text, FileVersion::digest(version)))
 }
 
 /// A file that is overwritten.
@@ -302,10 +328,14 @@ impl Tool for WriteTool {
     }
 
     fn effects(&self, cx: &ToolContext, args: &WriteArgs) -> ToolEffects {
-        match self.0.for_call(cx).to_write(&args.path) {
-            Ok(place) => ToolEffects::write(place.real),
-            Err(_) => ToolEffects::unknown(),
-        }
+        self.0.for_call(cx).writes(&args.path)
+    }
+
+    async fn preview(&self, cx: &ToolContext, args: WriteArgs) -> Option<ToolPreview> {
+        let workspace = self.0.for_call(cx);
+        blocking::run(cx, move |_| preview_write(&workspace, &args))
+            .await
+            .ok()
     }
 
     async fn call(&self, cx: &ToolContext, args: WriteArgs) -> Result<ToolOutput, ToolError> {

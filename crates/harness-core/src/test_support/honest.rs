@@ -13,7 +13,7 @@ use crate::middleware::{ActiveCall, HookSet, Middleware, RunInput, TurnReport};
 use crate::model::{Model, ModelId, ModelRequest, ModelResult};
 use crate::next::{
     ActingEnd, AgentEnd, ModelEnd, NextActing, NextAgent, NextModel, NextReasoning, NextTool,
-    NextTurn, ReasoningEnd, ToolEnd, TurnLayer,
+    NextTurn, OnRecord, ReasoningEnd, ToolEnd, TurnLayer,
 };
 use crate::outcome::{RunOutcome, RunStatus, ToolOutcome};
 use crate::test_support::ScriptedModel;
@@ -101,6 +101,17 @@ impl ActingEnd for Sentinel {
             .iter()
             .map(|call| ToolOutcome::done(call.arguments.to_string()));
         self.reach(shown.collect())
+    }
+}
+
+impl OnRecord for Sentinel {
+    fn decide<'f>(
+        &'f self,
+        _: &'f ActiveCall,
+        _: &'f str,
+        decide: BoxFuture<'f, serde_json::Value>,
+    ) -> BoxFuture<'f, Option<serde_json::Value>> {
+        Box::pin(async move { Some(decide.await) })
     }
 }
 

@@ -199,6 +199,7 @@ impl Overview {
             }
             Body::Unknown(body) => one_line(&body.kind, GIST),
             Body::Custom(body) => one_line(&body.kind, GIST),
+            Body::Decision(body) => one_line(&body.kind, GIST),
             Body::Leaf(_) | Body::Queued(_) => String::new(),
         };
         self.spans.saw(entry);

@@ -432,6 +432,11 @@ fn put_note(out: &mut String, number: u64, entry: &Entry) {
                 &body.data.to_string(),
             );
         }
+        Body::Decision(body) => {
+            let kind = one_line(&body.kind, 60);
+            let title = format!("Decision about a call: {kind}");
+            folded(out, number, &title, &body.decision.to_string());
+        }
         Body::Unknown(body) => {
             let kind = one_line(&body.kind, 60);
             folded(

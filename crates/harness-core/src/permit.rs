@@ -1,0 +1,103 @@
+//! What a policy let through, and how a call is held to it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::tool_effect::{ToolEffect, ToolEffects};
+
+/// What a policy let through: a [value](crate::RunContext::with_value) of the call's context, put there by the
+/// policy for all that is inside of it.
+///
+/// A call that has one is held to it. The core refuses a call whose effects have become others on the way to
+/// the tool, and one whose arguments have if those were what somebody said yes to. A tool that works on paths
+/// asks [`reads`](Self::reads) and [`writes`](Self::writes) once it knows where a path leads at last, since a
+/// link may have been put in its place meanwhile; and one that showed a
+/// [preview](crate::Tool::preview) makes sure that it was made from what is there now.
+#[derive(Clone, Debug)]
+pub struct Permit {
+    effects: ToolEffects,
+    arguments: Option<Arc<Value>>,
+    preview: Option<u64>,
+}
+
+impl Permit {
+    /// These effects, whatever the arguments are that lead to them.
+    pub fn new(effects: ToolEffects) -> Self {
+        Self {
+            effects,
+            arguments: None,
+            preview: None,
+        }
+    }
+
+    /// With these arguments alone.
+    pub fn with_arguments(mut self, arguments: Arc<Value>) -> Self {
+        self.arguments = Some(arguments);
+        self
+    }
+
+    /// As the preview showed it that has this [state](ToolPreview::state).
+    pub fn with_preview(mut self, state: u64) -> Self {
+        self.preview = Some(state);
+        self
+    }
+
+    /// The effects.
+    pub fn effects(&self) -> &ToolEffects {
+        &self.effects
+    }
+
+    /// The state of the preview that somebody said yes to.
+    pub fn preview(&self) -> Option<u64> {
+        self.preview
+    }
+
+    /// Whether this file or folder may be read: a real path, every link followed. What is in a folder that may
+    /// be read may be, too.
+    pub fn reads(&self, real: &Path) -> bool {
+        self.effects.iter().any(|effect| match effect {
+            ToolEffect::Read(path) => real.starts_with(path),
+            ToolEffect::Write(path) => path == real,
+            ToolEffect::Unknown => true,
+            _ => false,
+        })
+    }
+
+    /// Whether this file may be written: a real path, every link followed.
+    pub fn writes(&self, real: &Path) -> bool {
+        self.effects.iter().any(|effect| match effect {
+            ToolEffect::Write(path) => path == real,
+            ToolEffect::Unknown => true,
+            _ => false,
+        })
+    }
+
+    /// Whether a call with these effects and arguments is what was let through.
+    pub(crate) fn covers(&self, effects: &ToolEffects, arguments: &Value) -> bool {
+        self.effects == *effects
+            && self
+                .arguments
+                .as_deref()
+                .is_none_or(|permitted| permitted == arguments)
+    }
+}
+
+/// What a call would change, for somebody who is to say yes to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ToolPreview {
+    /// What would change: for files, a diff in unified format.
+    pub text: String,
+    /// A digest of what the preview was made from; another one when that has changed.
+    pub state: u64,
+}
+
+impl ToolPreview {
+    /// A preview.
+    pub fn new(text: impl Into<String>, state: u64) -> Self {
+        let text = text.into();
+        Self { text, state }
+    }
+}
