@@ -23,6 +23,13 @@ pub(crate) const ARCH: Option<TargetArch> = if cfg!(target_arch = "x86_64") {
     None
 };
 
+/// From `asm/unistd_64.h` and `asm-generic/unistd.h`; not every C library names it.
+const KEXEC_FILE_LOAD: libc::c_long = if cfg!(target_arch = "x86_64") {
+    320
+} else {
+    294
+};
+
 /// Refused whatever the arguments are.
 const REFUSED: &[libc::c_long] = &[
     // Other processes: their memory, registers and open files.
@@ -73,8 +80,7 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_clock_settime,
     libc::SYS_sethostname,
     libc::SYS_setdomainname,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_kexec_file_load,
+    KEXEC_FILE_LOAD,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_iopl,
     #[cfg(target_arch = "x86_64")]

@@ -10,7 +10,7 @@
 //! # The main type
 //!
 //! A [`Policy`] is a [`Profile`] and what is granted beyond it. It is prepared in the parent, where files are
-//! looked at and memory is allocated, and entered in the child, by three system calls between fork and
+//! looked at and memory is allocated, and entered in the child, by a few system calls between fork and
 //! exec:
 //!
 //! ```
@@ -69,7 +69,10 @@
 //! - No debuggers (`ptrace`), no pseudo-terminals (`/dev/pts` holds the user's own terminals as well), no
 //!   browsers with a sandbox of their own, no programs for other processors' system calls (32-bit programs
 //!   are killed).
-//! - A command of root stays one of root: what is not listed above as refused, it can do.
+//! - A command of root keeps what root may do with files, users and processes, and loses what it may do with
+//!   the machine. Still, root has more ways than these walls were made for.
+//! - Landlock does not know of modes, owners, times and extended attributes: those of files outside can be
+//!   changed (`chmod`), as far as the user may.
 //!
 //! On other systems than Linux, and other processors than x86-64 and 64-bit ARM, it compiles, and every policy
 //! but [`Profile::Off`] is an error.
@@ -80,6 +83,8 @@ mod error;
 mod filter;
 mod home_secrets;
 mod policy;
+#[cfg(target_os = "linux")]
+mod powers;
 mod prepared;
 mod profile;
 #[cfg(target_os = "linux")]

@@ -22,6 +22,8 @@ struct Walls {
     /// Taken by the process that enters.
     rules: Option<landlock::RulesetCreated>,
     filter: seccompiler::BpfProgram,
+    /// What is left to a command of root, if that is less than it had.
+    powers: Option<rustix::thread::CapabilitySets>,
 }
 
 impl Prepared {
@@ -31,6 +33,7 @@ impl Prepared {
             Some(abi) if policy.is_on() => Some(Walls {
                 rules: Some(crate::rules::create(policy, abi)?),
                 filter: crate::filter::create(policy, abi)?,
+                powers: crate::powers::left(),
             }),
             _ => None,
         };
@@ -54,6 +57,9 @@ impl Prepared {
     pub fn enter(&mut self) -> io::Result<()> {
         #[cfg(target_os = "linux")]
         if let Some(walls) = &mut self.walls {
+            if let Some(powers) = walls.powers {
+                rustix::thread::set_capabilities(None, powers)?;
+            }
             // Each process enters once; a child has a copy of its own.
             let rules = walls.rules.take();
             let rules = rules.ok_or_else(|| io::Error::from_raw_os_error(libc::EALREADY))?;
