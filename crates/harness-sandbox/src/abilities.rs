@@ -148,3 +148,85 @@ fn landlock_abi() -> Result<u8, String> {
 fn seccomp() -> Result<(), String> {
     landlock_abi().map(|_| ())
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    fn lacking(landlock: Result<u8, &str>, seccomp: Result<(), &str>) -> Abilities {
+        Abilities {
+            landlock: landlock.map_err(str::to_owned),
+            seccomp: seccomp.map_err(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_an_error_and_told() {
+        let policy = Policy::new(Profile::WorkspaceWrite);
+        for (abilities, told, refused) in [
+            (lacking(Ok(6), Ok(())), vec![], false),
+            (lacking(Ok(5), Ok(())), vec!["signals"], false),
+            (lacking(Err("x"), Ok(())), vec!["files cannot"], true),
+            (lacking(Ok(7), Err("y")), vec!["system calls"], true),
+            (lacking(Err("x"), Err("y")), vec!["files", "calls"], true),
+            (lacking(Ok(1), Err("y")), vec!["signals", "calls"], true),
+        ] {
+            let missing = abilities.missing(&policy);
+            assert_eq!(missing.len(), told.len(), "{missing:?}");
+            for (missing, told) in missing.iter().zip(told) {
+                assert!(missing.to_string().contains(told), "{missing}");
+            }
+            assert_eq!(
+                missing.iter().any(Missing::is_required),
+                refused,
+                "{missing:?}"
+            );
+            if refused {
+                let error = policy.prepare(&abilities).map(drop).expect_err("refused");
+                assert!(
+                    error.to_string().contains("cannot be used here: "),
+                    "{error}"
+                );
+            }
+            assert!(abilities.missing(&Policy::new(Profile::Off)).is_empty());
+        }
+    }
+
+    /// Landlock knows of no truncating in its first two versions; the filter then does.
+    #[test]
+    fn an_old_kernel_truncates_nothing_outside() {
+        let here = Abilities::probe();
+        let has_python = || {
+            let python = Command::new("python3").arg("-V").output();
+            python.is_ok_and(|output| output.status.success())
+        };
+        if here.landlock.is_err() || here.seccomp.is_err() || !has_python() {
+            return;
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("file");
+        std::fs::write(&file, "text").expect("written");
+        for version in [1, 2, 3] {
+            let abilities = lacking(Ok(version), Ok(()));
+            for line in [
+                "os.truncate(\"file\", 0)",
+                "os.open(\"file\", os.O_RDONLY | os.O_TRUNC)",
+                "os.open(\"file\", 3 | os.O_TRUNC)",
+                "os.open(\"file\", os.O_WRONLY | os.O_TRUNC)",
+            ] {
+                let mut command = Command::new("python3");
+                command.args(["-c", &format!("import os; {line}")]);
+                command.current_dir(folder.path());
+                let policy = Policy::new(Profile::ReadOnly);
+                let prepared = policy.prepare(&abilities).expect("prepared");
+                prepared.confine(&mut command);
+                let output = command.output().expect("started");
+                let said = String::from_utf8_lossy(&output.stderr);
+                assert!(said.contains("PermissionError"), "{version} {line}: {said}");
+                assert_eq!(std::fs::read(&file).expect("read"), b"text", "{line}");
+            }
+        }
+    }
+}
