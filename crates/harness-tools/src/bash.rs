@@ -19,7 +19,6 @@ use crate::invisible;
 use crate::job::Job;
 use crate::limits::Limits;
 use crate::names;
-use crate::processes::ProcessSpec;
 use crate::shell_session::ShellSession;
 use crate::workspace::Workspace;
 
@@ -222,7 +221,7 @@ impl Tool for BashTool {
     }
 
     fn unavailable(&self) -> Option<String> {
-        self.0.processes().unavailable(self.0.shell())
+        self.0.no_commands()
     }
 
     fn effects(&self, cx: &ToolContext, args: &BashArgs) -> ToolEffects {
@@ -307,6 +306,8 @@ impl Call<'_> {
             self.workspace.allow_reading(file);
         }
         let mut text = report.render(timeout);
+        #[cfg(feature = "sandbox")]
+        crate::refusal::tell(&mut text, &report, &self.workspace);
         let before = if gone {
             self.forget_folder(&mut text)
         } else {
@@ -338,13 +339,8 @@ impl Call<'_> {
         let root = self.workspace.root();
         let kept = self.shell.folder(root);
         let start = async |folder| {
-            let spec = ProcessSpec {
-                command,
-                folder,
-                shell: self.workspace.shell(),
-                trace: self.cx.run().value(),
-            };
-            self.workspace.processes().start(spec).await
+            let trace = self.cx.run().value();
+            self.workspace.start(command, folder, trace).await
         };
         let (process, gone) = match start(kept.as_deref().unwrap_or(root)).await {
             Err(Error::Folder { .. }) if kept.is_some() => {
@@ -408,6 +404,8 @@ impl Call<'_> {
             self.shell.forget(number);
             let _ = write!(text, "\n[job {number} has ended]");
             report.render_end(&mut text, job.timeout.unwrap_or_default());
+            #[cfg(feature = "sandbox")]
+            crate::refusal::tell(&mut text, &report, &self.workspace);
         } else {
             let _ = write!(text, "\n[job {number} runs");
             if let Some(id) = job.id {

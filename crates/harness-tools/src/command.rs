@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::capture::{Capture, Captured};
 use crate::error::Error;
 use crate::limits::Limits;
-use crate::processes::{OutputStream, Process, ProcessEvent, ProcessExit, ProcessSpec};
+use crate::processes::{OutputStream, Process, ProcessEvent, ProcessExit};
 use crate::workspace::Workspace;
 
 /// How often it is told how a command gets on.
@@ -79,13 +79,9 @@ pub async fn run_command(
     mut on_output: impl FnMut(String) + Send,
 ) -> Result<CommandReport, Error> {
     let (shell, limits) = (workspace.shell(), workspace.limits());
-    let spec = ProcessSpec {
-        command: line.command,
-        folder: line.folder,
-        shell,
-        trace: line.trace,
-    };
-    let mut process = workspace.processes().start(spec).await?;
+    let mut process = workspace
+        .start(line.command, line.folder, line.trace)
+        .await?;
     let output = Output::new(Capture::new(limits, shell.output_folder.clone()));
     let bounds = Bounds {
         limits,

@@ -60,6 +60,10 @@
 //! The working folder and the jobs in the background last from one call of `bash` to the next. They
 //! are a value, [`ShellSession`], that lives with the run, or with the session of a host that wants it.
 //!
+//! What a command does is not what the path policy allows. With the feature `sandbox`,
+//! `Workspace::with_sandbox` has the kernel confine each command, by the crate `harness-sandbox`; and where
+//! that is not possible, none is run.
+//!
 //! The crate is for Unix. On Linux all of the above holds; elsewhere folders are opened by handles that
 //! need the right to read them, a new file has a hidden name while it is written, and only the process
 //! group is ended.
@@ -101,6 +105,8 @@ mod process;
 mod processes;
 mod read;
 mod readable_folders;
+#[cfg(feature = "sandbox")]
+mod refusal;
 mod search;
 mod seen;
 mod shell;

@@ -42,6 +42,21 @@ impl Processes for LocalProcesses {
         shell.find_shell().err().map(|error| error.to_string())
     }
 
+    #[cfg(feature = "sandbox")]
+    fn confines(&self, policy: &harness_sandbox::Policy) -> Result<(), String> {
+        let missing = harness_sandbox::Abilities::of_this_machine().missing(policy);
+        let required: Vec<_> = missing
+            .iter()
+            .filter(|missing| missing.is_required())
+            .map(ToString::to_string)
+            .collect();
+        if required.is_empty() {
+            Ok(())
+        } else {
+            Err(required.join("; "))
+        }
+    }
+
     async fn start(&self, spec: ProcessSpec<'_>) -> Result<Box<dyn Process>, Error> {
         Ok(Box::new(LocalProcess::start(spec)?))
     }
@@ -104,6 +119,8 @@ impl LocalProcess {
         let text = prepare(&mut startup, &program, spec, &mut command);
         command.arg("-c").arg(text);
         process::own_session(&mut command);
+        #[cfg(feature = "sandbox")]
+        confine(spec, startup.as_ref(), &mut command)?;
         let mut child = command.spawn().map_err(|error| {
             Error::Command(match error.kind() {
                 std::io::ErrorKind::ArgumentListTooLong => format!(
@@ -142,6 +159,34 @@ fn check_folder(folder: &Path) -> Result<(), Error> {
         path: folder.to_owned(),
         reason,
     })
+}
+
+/// Has the command enter the sandbox, if there is to be one. It may tell its last folder also where it may
+/// write nothing.
+#[cfg(feature = "sandbox")]
+fn confine(
+    spec: ProcessSpec<'_>,
+    startup: Option<&StartupFile>,
+    command: &mut tokio::process::Command,
+) -> Result<(), Error> {
+    let Some(policy) = spec.sandbox else {
+        return Ok(());
+    };
+    let mut policy = policy.clone().with_writable(spec.root);
+    if let Some(startup) = startup {
+        policy = policy.with_scratch(startup.path());
+    }
+    let prepared = policy.prepare(harness_sandbox::Abilities::of_this_machine());
+    let prepared = prepared.map_err(|error| {
+        use std::error::Error as _;
+        let cause = error.source().map(|cause| format!(": {cause}"));
+        Error::Command(format!(
+            "The command was not run: {error}{}.",
+            cause.unwrap_or_default()
+        ))
+    })?;
+    prepared.confine(command.as_std_mut());
+    Ok(())
 }
 
 /// The name of a variable that no other command has.

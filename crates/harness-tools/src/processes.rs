@@ -21,6 +21,14 @@ pub trait Processes: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Whether commands are confined as a policy says; the error tells why not. Unless this says so, a
+    /// workspace with a sandbox runs no commands here: never less than was asked for, in silence.
+    #[cfg(feature = "sandbox")]
+    fn confines(&self, policy: &harness_sandbox::Policy) -> Result<(), String> {
+        let _ = policy;
+        Err("commands run in another place, which has no sandbox".to_owned())
+    }
+
     /// Starts a command, with an empty standard input and no terminal.
     ///
     /// [`Error::Folder`] if the folder to run in is not there or is no folder; [`Error::Command`], with
@@ -36,8 +44,14 @@ pub struct ProcessSpec<'a> {
     pub command: &'a str,
     /// Where it runs, absolute.
     pub folder: &'a Path,
+    /// The root of the workspace, absolute: what a sandbox lets the command write.
+    pub root: &'a Path,
     /// Which shell, and with which environment.
     pub shell: &'a ShellOptions,
+    /// What confines the command; see [`Processes::confines`]. Its profile is not
+    /// [`Off`](harness_sandbox::Profile::Off).
+    #[cfg(feature = "sandbox")]
+    pub sandbox: Option<&'a harness_sandbox::Policy>,
     /// Where it belongs in a trace: what it may find as `TRACEPARENT` and `TRACESTATE`.
     pub trace: Option<&'a TraceContext>,
 }

@@ -34,6 +34,12 @@ impl StartupFile {
             .map(Self)
     }
 
+    /// Where it is.
+    #[cfg(feature = "sandbox")]
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
     /// Fills it for bash, if it is plainly named, and gives the value for `BASH_ENV`. `usual` is what the variable would be
     /// otherwise: bash still reads that file, and so do its children.
     pub(crate) fn for_bash(&mut self, usual: Option<&OsStr>) -> io::Result<OsString> {

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use harness_core::{Permit, ToolContext, ToolEffects};
+use harness_core::{Permit, ToolContext, ToolEffects, TraceContext};
 
 use crate::error::Error;
 use crate::files::{Files, Resolved};
@@ -16,7 +16,7 @@ use crate::local_processes::LocalProcesses;
 use crate::lookalike;
 use crate::names;
 use crate::place::Place;
-use crate::processes::Processes;
+use crate::processes::{Process, ProcessSpec, Processes};
 use crate::readable_folders::ReadableFolders;
 use crate::seen::SeenFiles;
 use crate::shell::ShellOptions;
@@ -45,7 +45,7 @@ pub enum Access {
 /// The policy holds for `read`, `write`, `edit`, `grep`, `find` and `ls`. It is checked on the path
 /// that the kernel would end up at, and the file is then opened by that path without following any
 /// link, so that swapping a symlink in between changes nothing. It does **not** hold for `bash`:
-/// confining a process is the work of a sandbox.
+/// confining a process is the work of a sandbox (`with_sandbox`, with the feature `sandbox`).
 ///
 /// ```
 /// use harness_tools::{Access, Workspace};
@@ -71,6 +71,8 @@ struct Inner {
     shell: Arc<ShellOptions>,
     files: Arc<dyn Files>,
     processes: Arc<dyn Processes>,
+    #[cfg(feature = "sandbox")]
+    sandbox: Option<Arc<harness_sandbox::Policy>>,
     shared: Arc<Shared>,
 }
 
@@ -100,6 +102,8 @@ impl Workspace {
             shell: Arc::default(),
             files: Arc::new(LocalFiles::new()),
             processes: Arc::new(LocalProcesses),
+            #[cfg(feature = "sandbox")]
+            sandbox: None,
             shared: Arc::default(),
         }))
     }
@@ -151,6 +155,18 @@ impl Workspace {
         self.with(|inner| inner.processes = processes)
     }
 
+    /// Confines the commands of `bash`, in the foreground and in the background. The root of each call may be
+    /// written in addition to what the policy names, unless its profile is read-only.
+    ///
+    /// If the policy cannot be enforced where commands run, `bash` is unavailable and no command is run.
+    /// [`Abilities::missing`](harness_sandbox::Abilities::missing) tells a host beforehand. The other tools
+    /// do not go through it.
+    #[cfg(feature = "sandbox")]
+    pub fn with_sandbox(self, policy: harness_sandbox::Policy) -> Self {
+        let policy = policy.is_on().then(|| Arc::new(policy));
+        self.with(|inner| inner.sandbox = policy)
+    }
+
     fn with(self, change: impl FnOnce(&mut Inner)) -> Self {
         let mut inner = Arc::unwrap_or_clone(self.0);
         change(&mut inner);
@@ -180,6 +196,62 @@ impl Workspace {
     /// Where commands are run.
     pub fn processes(&self) -> &Arc<dyn Processes> {
         &self.0.processes
+    }
+
+    /// What confines commands, if anything does.
+    #[cfg(feature = "sandbox")]
+    pub fn sandbox(&self) -> Option<&harness_sandbox::Policy> {
+        self.0.sandbox.as_deref()
+    }
+
+    /// Why no command can be run, if none can.
+    pub(crate) fn no_commands(&self) -> Option<String> {
+        let unavailable = self.0.processes.unavailable(&self.0.shell);
+        unavailable.or_else(|| self.unconfined().err())
+    }
+
+    /// An error if commands should be confined and cannot be.
+    #[cfg(feature = "sandbox")]
+    fn unconfined(&self) -> Result<(), String> {
+        match self.sandbox() {
+            Some(policy) => self.0.processes.confines(policy).map_err(|why| {
+                format!(
+                    "The sandbox `{}` cannot be enforced: {why}.",
+                    policy.profile()
+                )
+            }),
+            None => Ok(()),
+        }
+    }
+
+    #[cfg(not(feature = "sandbox"))]
+    #[expect(
+        clippy::unused_self,
+        clippy::unnecessary_wraps,
+        reason = "with the feature it looks"
+    )]
+    fn unconfined(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Starts a command in this folder, confined if it is to be.
+    pub(crate) async fn start(
+        &self,
+        command: &str,
+        folder: &Path,
+        trace: Option<&TraceContext>,
+    ) -> Result<Box<dyn Process>, Error> {
+        self.unconfined().map_err(Error::Command)?;
+        let spec = ProcessSpec {
+            command,
+            folder,
+            root: &self.0.root,
+            shell: &self.0.shell,
+            #[cfg(feature = "sandbox")]
+            sandbox: self.sandbox(),
+            trace,
+        };
+        self.0.processes.start(spec).await
     }
 
     /// The workspace of one call: if the run has a working folder of its own, that is the root, for

@@ -33,6 +33,11 @@ const LAYERS: &[Layer] = &[
         tests_with: &[],
     },
     Layer {
+        name: "harness-sandbox",
+        uses: &[],
+        tests_with: &[],
+    },
+    Layer {
         name: "harness-core",
         uses: &["harness-prompt"],
         tests_with: &[],
@@ -44,7 +49,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "harness-tools",
-        uses: &["harness-core"],
+        uses: &["harness-core", "harness-sandbox"],
         tests_with: &[],
     },
     Layer {
@@ -63,6 +68,7 @@ const LAYERS: &[Layer] = &[
             "harness-core",
             "harness-prompt",
             "harness-providers",
+            "harness-sandbox",
             "harness-session",
             "harness-skills",
             "harness-telemetry",
@@ -77,6 +83,7 @@ const LAYERS: &[Layer] = &[
             "harness-core",
             "harness-prompt",
             "harness-providers",
+            "harness-sandbox",
             "harness-session",
             "harness-skills",
             "harness-telemetry",
@@ -112,7 +119,9 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("grep-searcher", &["harness-tools"]),
     ("ignore", &["harness-tools"]),
     ("image", &["harness-tools"]),
+    ("landlock", &["harness-sandbox"]),
     ("saphyr-parser", &["harness-frontmatter"]),
+    ("seccompiler", &["harness-sandbox"]),
 ];
 
 /// Everything that the core may depend on. What does I/O has no place here, nor what brings it

@@ -18,6 +18,7 @@ mod list;
 mod names;
 mod policy;
 mod read;
+mod sandbox;
 mod scripted_processes;
 mod search;
 mod specs;
