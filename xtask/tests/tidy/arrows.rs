@@ -58,6 +58,11 @@ const LAYERS: &[Layer] = &[
         tests_with: &[],
     },
     Layer {
+        name: "harness-trust",
+        uses: &["harness-core"],
+        tests_with: &[],
+    },
+    Layer {
         name: "harness-agent",
         uses: &[
             "harness-core",
@@ -67,6 +72,7 @@ const LAYERS: &[Layer] = &[
             "harness-skills",
             "harness-telemetry",
             "harness-tools",
+            "harness-trust",
         ],
         tests_with: &[],
     },
@@ -81,6 +87,7 @@ const LAYERS: &[Layer] = &[
             "harness-skills",
             "harness-telemetry",
             "harness-tools",
+            "harness-trust",
         ],
         tests_with: &[],
     },
@@ -99,6 +106,7 @@ const LAYERS: &[Layer] = &[
 /// Heavy dependencies and the only crates whose manifests may name them.
 const OWNERS: &[(&str, &[&str])] = &[
     ("clap", &["harness-cli"]),
+    ("brush-parser", &["harness-trust"]),
     ("clap_builder", &["harness-cli"]),
     ("hyper", &["harness-providers"]),
     ("reqwest", &["harness-providers", "harness-telemetry"]),
