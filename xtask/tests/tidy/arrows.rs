@@ -63,6 +63,11 @@ const LAYERS: &[Layer] = &[
         tests_with: &[],
     },
     Layer {
+        name: "harness-trust",
+        uses: &["harness-core"],
+        tests_with: &[],
+    },
+    Layer {
         name: "harness-agent",
         uses: &[
             "harness-core",
@@ -73,6 +78,7 @@ const LAYERS: &[Layer] = &[
             "harness-skills",
             "harness-telemetry",
             "harness-tools",
+            "harness-trust",
         ],
         tests_with: &[],
     },
@@ -88,6 +94,7 @@ const LAYERS: &[Layer] = &[
             "harness-skills",
             "harness-telemetry",
             "harness-tools",
+            "harness-trust",
         ],
         tests_with: &[],
     },
@@ -106,6 +113,7 @@ const LAYERS: &[Layer] = &[
 /// Heavy dependencies and the only crates whose manifests may name them.
 const OWNERS: &[(&str, &[&str])] = &[
     ("clap", &["harness-cli"]),
+    ("brush-parser", &["harness-trust"]),
     ("clap_builder", &["harness-cli"]),
     ("hyper", &["harness-providers"]),
     ("reqwest", &["harness-providers", "harness-telemetry"]),

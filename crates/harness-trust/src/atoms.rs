@@ -1,0 +1,172 @@
+//! From what a tool declares, and from a command line, to what rules decide on.
+
+use std::path::{Path, PathBuf};
+
+use harness_core::{ToolEffect, ToolEffects};
+
+use crate::atom::Atom;
+use crate::known::{Operand, Purity, known};
+use crate::shell::{
+    Access, CommandLine, Opaque, OpaqueKind, Place, Redirect, SimpleCommand, Target,
+};
+use crate::surroundings::Surroundings;
+
+/// All that one call would do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Atoms(Vec<Atom>);
+
+impl Atoms {
+    /// What the tool `tool` says that it would do.
+    pub fn of(tool: &str, effects: &ToolEffects, surroundings: &Surroundings) -> Self {
+        let mut atoms = Self::default();
+        for effect in effects {
+            atoms.effect(tool, effect, surroundings);
+        }
+        atoms
+    }
+
+    /// What the command line `line` would do in `folder`, which is absolute and real.
+    pub fn of_command(line: &str, folder: &Path, surroundings: &Surroundings) -> Self {
+        let mut atoms = Self::default();
+        atoms.line(line, folder, surroundings);
+        atoms
+    }
+
+    /// The atoms.
+    pub fn iter(&self) -> std::slice::Iter<'_, Atom> {
+        self.0.iter()
+    }
+
+    fn push(&mut self, atom: Atom) {
+        if !self.0.contains(&atom) {
+            self.0.push(atom);
+        }
+    }
+
+    fn effect(&mut self, tool: &str, effect: &ToolEffect, surroundings: &Surroundings) {
+        match effect {
+            ToolEffect::Read(path) => self.path(path, surroundings, Atom::Read),
+            ToolEffect::Write(path) => self.path(path, surroundings, Atom::Write),
+            ToolEffect::Run(line) => self.line(line, surroundings.root(), surroundings),
+            ToolEffect::Network(host) => self.push(Atom::Net(host.clone())),
+            ToolEffect::Conversation => self.push(Atom::Conversation),
+            // What nobody has thought of is known to nobody.
+            ToolEffect::Unknown | _ => self.push(Atom::Tool(tool.to_owned())),
+        }
+    }
+
+    fn line(&mut self, line: &str, folder: &Path, surroundings: &Surroundings) {
+        let place = Place {
+            folder: Some(folder),
+            home: surroundings.home(),
+        };
+        let line = CommandLine::parse(line, &place);
+        for command in line.commands {
+            self.command(command, surroundings);
+        }
+        for Redirect { target, access } in line.redirects {
+            match (target, access) {
+                (Target::Host(host), _) => self.push(Atom::Net(host)),
+                (Target::Path(path), Access::Read) => self.path(&path, surroundings, Atom::Read),
+                (Target::Path(path), Access::Write) => self.path(&path, surroundings, Atom::Write),
+            }
+        }
+        for opaque in line.opaque {
+            self.push(Atom::Opaque(opaque));
+        }
+    }
+
+    fn command(&mut self, command: SimpleCommand, surroundings: &Surroundings) {
+        let mut purity = Purity::Unknown;
+        let mut reads = Vec::new();
+        if let Some(known) = known(&command) {
+            purity = known.purity;
+            for operand in known.reads {
+                match read(&operand, command.folder.as_deref()) {
+                    Reads::Path(path) => reads.push((path, None)),
+                    Reads::Names(folder, names) => reads.push((folder, Some(names))),
+                    Reads::Unknown => purity = Purity::Unknown,
+                    Reads::Lost => {
+                        let opaque = Opaque::new(OpaqueKind::Folder, &command.to_string());
+                        self.push(Atom::Opaque(opaque));
+                    }
+                }
+            }
+        }
+        self.push(Atom::Run {
+            command: Box::new(command),
+            purity,
+        });
+        for (path, names) in reads {
+            match names {
+                None => self.path(&path, surroundings, Atom::Read),
+                Some(names) => self.path(&path, surroundings, |folder| Atom::ReadMatching {
+                    folder,
+                    names: names.clone(),
+                }),
+            }
+        }
+    }
+
+    fn path(&mut self, path: &Path, surroundings: &Surroundings, atom: impl Fn(PathBuf) -> Atom) {
+        match surroundings.paths.real(path) {
+            Some(real) => self.push(atom(real)),
+            None => {
+                let opaque = Opaque::new(OpaqueKind::Folder, &path.to_string_lossy());
+                self.push(Atom::Opaque(opaque));
+            }
+        }
+    }
+}
+
+impl<'a> IntoIterator for &'a Atoms {
+    type Item = &'a Atom;
+    type IntoIter = std::slice::Iter<'a, Atom>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl FromIterator<Atom> for Atoms {
+    fn from_iter<I: IntoIterator<Item = Atom>>(atoms: I) -> Self {
+        Self(atoms.into_iter().collect())
+    }
+}
+
+/// What an operand of a known command reads.
+enum Reads {
+    Path(PathBuf),
+    Names(PathBuf, String),
+    /// A glob over several folders.
+    Unknown,
+    /// The folder is not known.
+    Lost,
+}
+
+fn read(operand: &Operand<'_>, folder: Option<&Path>) -> Reads {
+    let absolute = |path: &Path| match (path.is_absolute(), folder) {
+        (true, _) => Some(path.to_owned()),
+        (false, folder) => folder.map(|folder| folder.join(path)),
+    };
+    match operand {
+        Operand::Here => folder.map_or(Reads::Lost, |folder| Reads::Path(folder.to_owned())),
+        Operand::Path(path) => absolute(path).map_or(Reads::Lost, Reads::Path),
+        Operand::Glob(pattern) | Operand::Names(pattern) => {
+            let (above, names) = match pattern.rsplit_once('/') {
+                Some(("", names)) => ("/", names),
+                Some((above, names)) => (above, names),
+                None => (".", *pattern),
+            };
+            // Links that a glob over folders goes through are nobody's.
+            if above.contains(['*', '?', '[', '\\']) || names.is_empty() {
+                return Reads::Unknown;
+            }
+            match (absolute(Path::new(above)), operand) {
+                (None, _) => Reads::Lost,
+                (Some(folder), Operand::Names(_)) => Reads::Path(folder),
+                (Some(folder), _) => Reads::Names(folder, names.to_owned()),
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Where a path really leads.
+
+use std::fmt;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+/// Follows links, as the kernel would for a program that opens a path.
+///
+/// A rule is matched against what this says, never against the text of a path: a link inside a project can
+/// lead out of it.
+pub trait Paths: fmt::Debug + Send + Sync {
+    /// The real path of `path`, which is absolute: of the deepest folder that exists, with the rest behind
+    /// it. `None` where that cannot be said; then nothing is allowed.
+    fn real(&self, path: &Path) -> Option<PathBuf>;
+}
+
+/// The paths of this machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FileSystem;
+
+impl Paths for FileSystem {
+    /// Reads links of the file system. A dangling link is followed by nobody: `None`.
+    fn real(&self, path: &Path) -> Option<PathBuf> {
+        let mut missing = Vec::new();
+        let mut existing = path;
+        loop {
+            match existing.canonicalize() {
+                Ok(mut real) => {
+                    real.extend(missing.iter().rev());
+                    return Some(real);
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    // A link that leads nowhere is there, and what is written to it lands elsewhere.
+                    if existing.symlink_metadata().is_ok() {
+                        return None;
+                    }
+                    let Some(Component::Normal(name)) = existing.components().next_back() else {
+                        return None;
+                    };
+                    missing.push(name.to_owned());
+                    existing = existing.parent()?;
+                }
+                Err(_) => return None,
+            }
+        }
+    }
+}
+
+/// Paths by their text: for places without links, and for tests.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Lexical;
+
+impl Paths for Lexical {
+    fn real(&self, path: &Path) -> Option<PathBuf> {
+        let mut real = PathBuf::new();
+        for part in path.components() {
+            match part {
+                Component::ParentDir => {
+                    real.pop();
+                }
+                Component::CurDir => {}
+                part => real.push(part),
+            }
+        }
+        real.is_absolute().then_some(real)
+    }
+}

@@ -1,0 +1,224 @@
+//! One rule: what it is about, and its verdict.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::atom::Atom;
+use crate::error::Error;
+use crate::host_pattern::HostPattern;
+use crate::path_glob::PathGlob;
+use crate::run_pattern::RunPattern;
+use crate::surroundings::Surroundings;
+
+/// What becomes of a call. The worse one is the greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verdict {
+    /// It may.
+    Allow,
+    /// Somebody has to be asked.
+    Ask,
+    /// It may not.
+    Deny,
+}
+
+impl Verdict {
+    /// `allow`, `ask`, `deny`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What a rule is about: `read`, `write(src/**)`, `run(cargo test *)`, `net(*.example.com)`, `tool(NAME)`,
+/// `opaque`.
+///
+/// | written | means |
+/// |---|---|
+/// | `read`, `write`, `run`, `net`, `tool` | all of that kind, anywhere |
+/// | `read(GLOB)`, `write(GLOB)` | real paths; relative to the workspace, or `~/…`, or absolute; `*` and `?` match no `/`, `**` any folders |
+/// | `run(WORDS)` | one command, word by word; `*` in a word is any text of it, a last `*` any further words or none |
+/// | `net(HOST)` | a host, `*.DOMAIN` for all below it, with `:PORT` or for every port |
+/// | `tool(NAME)` | a tool that does not say what it does; `*` in the name is any text |
+/// | `opaque` | whatever of a command line cannot be vouched for |
+///
+/// Quotes (`'a b'`, `"a b"`) and `\` keep a blank or a `*` of a word of `run` as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subject(Kind);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kind {
+    Read(Option<PathGlob>),
+    Write(Option<PathGlob>),
+    Run(Option<RunPattern>),
+    Net(Option<HostPattern>),
+    Tool(Option<RunPattern>),
+    Opaque,
+    Conversation,
+    /// A command that is known to only read. Of the built-in layer alone.
+    ReadOnlyRun,
+    /// One that does so in a repository whose configuration can be trusted.
+    ReadOnlyIfTrustedRun,
+}
+
+/// The kinds that a rule can name.
+const KINDS: &[&str] = &["read", "write", "run", "net", "tool", "opaque"];
+
+impl FromStr for Subject {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let lead = text.len() - text.trim_start().len();
+        let trimmed = text.trim();
+        let (name, inner) = match trimmed.split_once('(') {
+            None => (trimmed, None),
+            Some((name, rest)) => match rest.strip_suffix(')') {
+                Some(inner) => (name, Some(inner)),
+                None => {
+                    let end = lead + trimmed.len();
+                    return Err(Error::new(
+                        text,
+                        end,
+                        format!("`{name}(` is not closed by `)`"),
+                    ));
+                }
+            },
+        };
+        if !KINDS.contains(&name) {
+            return Err(Error::new(text, lead, unknown(name)));
+        }
+        if name == "opaque" && inner.is_some() {
+            let what = "`opaque` stands alone: what cannot be read cannot be matched";
+            return Err(Error::new(text, lead + name.len(), what));
+        }
+        let at = lead + name.len() + 1;
+        let place = |(byte, what): (usize, String)| Error::new(text, at + byte, what);
+        let path = || inner.map(PathGlob::parse).transpose().map_err(place);
+        Ok(Self(match name {
+            "read" => Kind::Read(path()?),
+            "write" => Kind::Write(path()?),
+            "run" => Kind::Run(inner.map(RunPattern::parse).transpose().map_err(place)?),
+            "net" => Kind::Net(inner.map(HostPattern::parse).transpose().map_err(place)?),
+            "tool" => Kind::Tool(inner.map(RunPattern::parse).transpose().map_err(place)?),
+            _ => Kind::Opaque,
+        }))
+    }
+}
+
+/// What to say of a kind that there is not.
+fn unknown(name: &str) -> String {
+    let near = |kind: &&&str| strsim::damerau_levenshtein(kind, &name.to_lowercase());
+    let nearest = KINDS.iter().min_by_key(near).filter(|kind| near(kind) <= 2);
+    let kinds = KINDS.join(", ");
+    match nearest {
+        Some(kind) => format!("`{name}` is no kind of rule; did you mean `{kind}`?"),
+        None => format!("`{name}` is no kind of rule; there are {kinds}"),
+    }
+}
+
+impl fmt::Display for Subject {
+    /// As a rule is written: what is parsed again is the same.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, inner) = match &self.0 {
+            Kind::Read(glob) => ("read", glob.as_ref().map(PathGlob::text)),
+            Kind::Write(glob) => ("write", glob.as_ref().map(PathGlob::text)),
+            Kind::Run(pattern) => ("run", pattern.as_ref().map(RunPattern::text)),
+            Kind::Net(pattern) => ("net", pattern.as_ref().map(HostPattern::text)),
+            Kind::Tool(pattern) => ("tool", pattern.as_ref().map(RunPattern::text)),
+            Kind::Opaque => ("opaque", None),
+            Kind::Conversation => ("conversation", None),
+            Kind::ReadOnlyRun => ("commands that only read", None),
+            Kind::ReadOnlyIfTrustedRun => ("commands of git that only look", None),
+        };
+        match inner {
+            Some(inner) => write!(f, "{name}({inner})"),
+            None => f.write_str(name),
+        }
+    }
+}
+
+impl Subject {
+    pub(crate) fn conversation() -> Self {
+        Self(Kind::Conversation)
+    }
+
+    pub(crate) fn read_only_run() -> Self {
+        Self(Kind::ReadOnlyRun)
+    }
+
+    pub(crate) fn read_only_if_trusted_run() -> Self {
+        Self(Kind::ReadOnlyIfTrustedRun)
+    }
+
+    /// Whether it is about `atom`. To allow, it must be certain; to ask or deny, possible.
+    pub(crate) fn is_about(&self, atom: &Atom, verdict: Verdict, around: &Surroundings) -> bool {
+        use crate::known::Purity;
+
+        let must_be_certain = verdict == Verdict::Allow;
+        match (&self.0, atom) {
+            (Kind::Read(glob), Atom::Read(path)) | (Kind::Write(glob), Atom::Write(path)) => {
+                glob.as_ref().is_none_or(|glob| glob.matches(path, around))
+            }
+            (Kind::Read(glob), Atom::ReadMatching { folder, names }) => {
+                glob.as_ref().is_none_or(|glob| match must_be_certain {
+                    true => glob.covers(folder, names, around),
+                    false => glob.could_match(folder, names, around),
+                })
+            }
+            (Kind::Run(pattern), Atom::Run { command, .. }) => {
+                pattern
+                    .as_ref()
+                    .is_none_or(|pattern| match must_be_certain {
+                        true => pattern.matches(command),
+                        false => pattern.could_match(command),
+                    })
+            }
+            (Kind::Net(pattern), Atom::Net(host)) => pattern
+                .as_ref()
+                .is_none_or(|it| it.matches(host, must_be_certain)),
+            (Kind::Tool(pattern), Atom::Tool(name)) => {
+                pattern.as_ref().is_none_or(|it| it.matches_text(name))
+            }
+            (Kind::Opaque, Atom::Opaque(_)) | (Kind::Conversation, Atom::Conversation) => true,
+            (Kind::ReadOnlyRun, Atom::Run { purity, .. }) => *purity == Purity::ReadOnly,
+            (Kind::ReadOnlyIfTrustedRun, Atom::Run { purity, .. }) => {
+                *purity == Purity::ReadOnlyIfTrusted
+            }
+            _ => false,
+        }
+    }
+}
+
+/// A subject and the verdict on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// What it says.
+    pub verdict: Verdict,
+    /// What about.
+    pub subject: Subject,
+}
+
+impl Rule {
+    /// A rule from its text: `run(cargo test *)`.
+    pub fn parse(verdict: Verdict, subject: &str) -> Result<Self, Error> {
+        Ok(Self {
+            verdict,
+            subject: subject.parse()?,
+        })
+    }
+}
+
+impl fmt::Display for Rule {
+    /// `allow run(cargo test *)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.verdict, self.subject)
+    }
+}

@@ -1,0 +1,88 @@
+//! Rules in layers, and how they decide.
+
+use crate::atom::Atom;
+use crate::atoms::Atoms;
+use crate::builtin;
+use crate::decision::{Decision, Decisions, RuleRef};
+use crate::layer::Layer;
+use crate::rule::{Rule, Verdict};
+use crate::surroundings::Surroundings;
+
+/// Rules from all sources, over the built-in ones.
+///
+/// - A rule that denies wins, whatever layer it is in.
+/// - Else the highest layer that has a rule about the effect decides; within it `ask` before `allow`.
+/// - Where no rule is about it, somebody is asked.
+///
+/// So a layer can open what a lower one asks about: `allow read` of the user opens the files that usually
+/// hold secrets, too. What shall stay shut whoever allows it is denied.
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    rules: Vec<(Layer, Rule)>,
+}
+
+impl Rules {
+    /// The built-in rules.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// These, and `rule` in `layer`. Whether a project's rules count is for the caller to know: those of
+    /// one that is not trusted are not added.
+    pub fn with(mut self, layer: Layer, rule: Rule) -> Self {
+        self.add(layer, rule);
+        self
+    }
+
+    /// Adds `rule` to `layer`.
+    pub fn add(&mut self, layer: Layer, rule: Rule) {
+        self.rules.push((layer, rule));
+    }
+
+    /// The rules that were added, in the order in which they were.
+    pub fn iter(&self) -> impl Iterator<Item = &(Layer, Rule)> {
+        self.rules.iter()
+    }
+
+    /// What is to become of one effect.
+    pub fn decide(&self, atom: &Atom, surroundings: &Surroundings) -> Decision {
+        let built_in = builtin::rules(surroundings, atom).map(|rule| (Layer::BuiltIn, rule));
+        let added = self.rules.iter().map(|(layer, rule)| (*layer, rule));
+        let about =
+            |(_, rule): &(Layer, &Rule)| rule.subject.is_about(atom, rule.verdict, surroundings);
+        // Deny first, whatever the layer; then the layer; then ask before allow.
+        let rank =
+            |(layer, rule): &(Layer, &Rule)| (rule.verdict == Verdict::Deny, *layer, rule.verdict);
+        let mut best: Option<(Layer, &Rule)> = None;
+        for it in built_in.chain(added).filter(about) {
+            if best.is_none_or(|best| rank(&it) > rank(&best)) {
+                best = Some(it);
+            }
+        }
+        match best {
+            Some((layer, rule)) => Decision {
+                verdict: rule.verdict,
+                rule: Some(RuleRef {
+                    layer,
+                    text: rule.subject.to_string(),
+                }),
+            },
+            None => Decision {
+                verdict: Verdict::Ask,
+                rule: None,
+            },
+        }
+    }
+
+    /// What is to become of a call: the worst of what becomes of its effects. A call without any is
+    /// allowed.
+    pub fn decide_all(&self, atoms: &Atoms, surroundings: &Surroundings) -> Decisions {
+        let decide = |atom: &Atom| (atom.clone(), self.decide(atom, surroundings));
+        let each: Vec<_> = atoms.iter().map(decide).collect();
+        let verdicts = each.iter().map(|(_, decision)| decision.verdict);
+        Decisions {
+            verdict: verdicts.max().unwrap_or(Verdict::Allow),
+            each,
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! Programs that run code: from a file that the words name, they are commands like others; from the words
+//! themselves or from their input, nobody knows.
+
+use super::opaque::OpaqueKind;
+use super::program::Judgement;
+use super::word::Word;
+
+/// An interpreter, the options that say nothing about code, and those after which a module's name or a
+/// command of its own follows.
+struct Interpreter {
+    name: &'static str,
+    harmless: &'static [&'static str],
+    commands: &'static [&'static str],
+}
+
+const fn of(
+    name: &'static str,
+    harmless: &'static [&'static str],
+    commands: &'static [&'static str],
+) -> Interpreter {
+    Interpreter {
+        name,
+        harmless,
+        commands,
+    }
+}
+
+const SHELL: &[&str] = &["--version", "--posix", "-n"];
+
+/// Longer versions of a name (`python3.12`, `lua5.4`) are the same.
+const INTERPRETERS: &[Interpreter] = &[
+    of("bash", SHELL, &[]),
+    of("sh", SHELL, &[]),
+    of("dash", SHELL, &[]),
+    of("zsh", SHELL, &[]),
+    of("ksh", SHELL, &[]),
+    of("mksh", SHELL, &[]),
+    of("fish", SHELL, &[]),
+    of("csh", SHELL, &[]),
+    of("tcsh", SHELL, &[]),
+    of("rbash", SHELL, &[]),
+    of("nu", SHELL, &[]),
+    of("pwsh", SHELL, &[]),
+    of(
+        "python",
+        &[
+            "-u",
+            "-B",
+            "-O",
+            "-OO",
+            "-s",
+            "-E",
+            "-I",
+            "-V",
+            "-VV",
+            "--version",
+        ],
+        &["-m"],
+    ),
+    of("pypy", &["-u", "-B", "--version"], &["-m"]),
+    of(
+        "node",
+        &["--version", "-v", "--enable-source-maps"],
+        &["--test", "--check", "-c"],
+    ),
+    of("nodejs", &["--version", "-v"], &[]),
+    of("bun", &["--version", "-v"], &[]),
+    of("deno", &["--version", "-V"], &[]),
+    of("perl", &["-v", "--version", "-w", "-T"], &[]),
+    of("ruby", &["-v", "--version", "-w"], &[]),
+    of("php", &["-v", "--version"], &["-l"]),
+    of("lua", &["-v"], &[]),
+    of("luajit", &["-v"], &[]),
+    of("osascript", &[], &[]),
+    of("tclsh", &[], &[]),
+    of("wish", &[], &[]),
+    of("Rscript", &["--version"], &[]),
+    of("R", &["--version"], &[]),
+    of("julia", &["--version", "-v"], &[]),
+    of("elixir", &["--version", "-v"], &[]),
+    of("erl", &[], &[]),
+    of("ghci", &["--version"], &[]),
+    of("groovy", &["--version", "-v"], &[]),
+    of("scala", &["--version", "-version"], &[]),
+    of("jshell", &["--version"], &[]),
+    of("irb", &["--version"], &[]),
+    of("ipython", &["--version"], &[]),
+    of("guile", &["--version"], &[]),
+    of("sbcl", &["--version"], &[]),
+    of("emacs", &["--version"], &[]),
+    of("gawk", &["--version"], &[]),
+    of("awk", &["--version"], &[]),
+    of("mawk", &["-W"], &[]),
+    of("nawk", &[], &[]),
+    of("bc", &["--version"], &[]),
+    of("dc", &["--version"], &[]),
+    of("ed", &["--version"], &[]),
+    of("ex", &["--version"], &[]),
+    of("m4", &["--version"], &[]),
+    of("sqlite", &["--version", "-version"], &[]),
+];
+
+/// Those whose first operand is code, or whose code is their input whatever the operand.
+const CODE_IN_WORDS: &[&str] = &[
+    "awk", "gawk", "mawk", "nawk", "ed", "ex", "bc", "dc", "m4", "sqlite", "emacs", "irb",
+    "jshell", "ghci", "erl",
+];
+
+/// Commands of an interpreter (`deno eval`) that take code, or run it from elsewhere.
+const CODE_COMMANDS: &[(&str, &[&str])] = &[
+    ("deno", &["eval", "repl", "run"]),
+    ("bun", &["eval", "exec", "x", "repl"]),
+];
+
+pub(super) fn judge(name: &str, arguments: &[Word]) -> Option<Judgement> {
+    if name == "sed" || name == "gsed" {
+        return sed(arguments);
+    }
+    let interpreter = INTERPRETERS
+        .iter()
+        .find(|it| is_version_of(name, it.name))?;
+    let opaque = |kind| Some(Judgement::Opaque(kind));
+    let mut at = 0;
+    loop {
+        let Some(word) = arguments.get(at) else {
+            let only_asks = at > 0 && arguments.iter().all(is_question);
+            return if only_asks {
+                None
+            } else {
+                opaque(OpaqueKind::Input)
+            };
+        };
+        let Some(text) = word.literal() else {
+            return opaque(OpaqueKind::Interpreter);
+        };
+        if interpreter.commands.contains(&text) {
+            let has_operand = arguments
+                .get(at + 1)
+                .is_some_and(|word| !word.may_be_option());
+            return if has_operand {
+                None
+            } else {
+                opaque(OpaqueKind::Interpreter)
+            };
+        }
+        if !text.starts_with('-') {
+            break;
+        }
+        if text == "-" || text == "-s" && interpreter.harmless == SHELL {
+            return opaque(OpaqueKind::Input);
+        }
+        if !interpreter.harmless.contains(&text) {
+            return opaque(OpaqueKind::Interpreter);
+        }
+        at += 1;
+    }
+    let operand = arguments
+        .get(at)
+        .and_then(Word::literal)
+        .unwrap_or_default();
+    let is_input = matches!(operand, "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
+        || operand.starts_with("/dev/fd/")
+        || operand.starts_with("/proc/");
+    let takes_code = CODE_COMMANDS
+        .iter()
+        .any(|(program, commands)| *program == interpreter.name && commands.contains(&operand));
+    if is_input {
+        return opaque(OpaqueKind::Input);
+    }
+    if CODE_IN_WORDS.contains(&interpreter.name) || takes_code {
+        return opaque(OpaqueKind::Interpreter);
+    }
+    None
+}
+
+/// Whether all that `word` asks for is a version.
+fn is_question(word: &Word) -> bool {
+    matches!(
+        word.literal(),
+        Some("--version" | "-version" | "-v" | "-V" | "-VV")
+    )
+}
+
+/// Whether `name` is `base`, or `base` and a version.
+fn is_version_of(name: &str, base: &str) -> bool {
+    name.strip_prefix(base).is_some_and(|rest| {
+        let is_version = |c: char| c.is_ascii_digit() || c == '.' || c == '-';
+        rest.is_empty()
+            || (rest.chars().all(is_version) && rest.contains(|c: char| c.is_ascii_digit()))
+    })
+}
+
+/// `sed` has commands that run and write; of its scripts only the simple ones are known.
+fn sed(arguments: &[Word]) -> Option<Judgement> {
+    let opaque = Some(Judgement::Opaque(OpaqueKind::Interpreter));
+    let mut scripts = 0;
+    let mut words = arguments.iter();
+    let mut is_script_due = !arguments
+        .iter()
+        .any(|word| matches!(word.literal(), Some("-e" | "--expression")));
+    while let Some(word) = words.next() {
+        let Some(text) = word.literal() else {
+            match word.may_be_option() || is_script_due {
+                true => return opaque,
+                false => continue,
+            }
+        };
+        match text {
+            "-e" | "--expression" => {
+                if !words
+                    .next()
+                    .and_then(Word::literal)
+                    .is_some_and(is_simple_script)
+                {
+                    return opaque;
+                }
+                scripts += 1;
+            }
+            "-n" | "-E" | "-r" | "-i" | "-s" | "-u" | "-z" | "-nE" | "-En" | "-nr" | "-rn"
+            | "--quiet" | "--silent" | "--regexp-extended" | "--in-place" | "-Ei" | "-ri"
+            | "--version" | "--posix" => {}
+            _ if text.starts_with('-') => return opaque,
+            script if is_script_due => {
+                if !is_simple_script(script) {
+                    return opaque;
+                }
+                is_script_due = false;
+                scripts += 1;
+            }
+            _ => {}
+        }
+    }
+    let only_asks = arguments.first().is_some_and(is_question);
+    if scripts > 0 || only_asks {
+        None
+    } else {
+        opaque
+    }
+}
+
+/// Whether a script of `sed` only prints, deletes or replaces: addresses that are line numbers and the
+/// commands `p d q =`, or one `s` without the flags that run (`e`) or write (`w`).
+pub(crate) fn is_simple_script(script: &str) -> bool {
+    if script.is_empty() || script.contains(['\n', '\\']) && !script.starts_with('s') {
+        return false;
+    }
+    if script
+        .chars()
+        .all(|c| c.is_ascii_digit() || "$,;pdq= !".contains(c))
+    {
+        return true;
+    }
+    // Addresses before an `s` are left to a person.
+    let mut chars = script.chars();
+    if chars.next() != Some('s') || script.contains('\n') {
+        return false;
+    }
+    let Some(delimiter) = chars.next().filter(char::is_ascii_punctuation) else {
+        return false;
+    };
+    if matches!(delimiter, '\\' | '[' | ';') {
+        return false;
+    }
+    let mut parts = 0;
+    while parts < 2 {
+        match chars.next() {
+            // In brackets a delimiter can stand for itself or end the part: versions of sed differ.
+            Some('[')
+                if chars
+                    .as_str()
+                    .split(']')
+                    .next()
+                    .is_some_and(|it| it.contains(delimiter)) =>
+            {
+                return false;
+            }
+            Some('\\') => {
+                chars.next();
+            }
+            Some(c) if c == delimiter => parts += 1,
+            Some(_) => {}
+            None => return false,
+        }
+    }
+    chars.all(|c| c.is_ascii_digit() || matches!(c, 'g' | 'p' | 'i' | 'I'))
+}

@@ -1,0 +1,367 @@
+//! From the tree of the parser to what a line does.
+//!
+//! No match here has a wildcard over the tree: a construct that a newer parser knows does not compile
+//! until somebody has said what it does.
+
+use std::path::Path;
+
+use brush_parser::ast;
+
+use super::command_line::{CommandLine, Place, SimpleCommand};
+use super::folder::{After, Folder, change, merge};
+use super::opaque::{Opaque, OpaqueKind};
+use super::program::{Judgement, judge};
+use super::redirect::{Access, Leads, Redirect, Target, leads};
+use super::word::{Word, unquote};
+
+pub(super) struct Walk<'a> {
+    line: CommandLine,
+    folder: Folder,
+    home: Option<&'a Path>,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(place: &Place<'a>) -> Self {
+        Self {
+            line: CommandLine::default(),
+            folder: place.folder.map(Path::to_owned),
+            home: place.home,
+        }
+    }
+
+    pub(super) fn end(self) -> CommandLine {
+        self.line
+    }
+
+    pub(super) fn opaque(&mut self, kind: OpaqueKind, text: &str) {
+        let opaque = Opaque::new(kind, text);
+        if !self.line.opaque.contains(&opaque) {
+            self.line.opaque.push(opaque);
+        }
+    }
+
+    pub(super) fn program(&mut self, program: &ast::Program) {
+        for list in &program.complete_commands {
+            self.list(list);
+        }
+    }
+
+    /// Goes through `list` in this shell.
+    fn list(&mut self, ast::CompoundList(items): &ast::CompoundList) {
+        for ast::CompoundListItem(chain, separator) in items {
+            let before = self.folder.clone();
+            self.chain(chain);
+            match separator {
+                ast::SeparatorOperator::Sequence => {}
+                ast::SeparatorOperator::Async => self.folder = before,
+            }
+        }
+    }
+
+    /// Goes through `list` in a shell of its own.
+    fn apart(&mut self, list: &ast::CompoundList) {
+        let before = self.folder.clone();
+        self.list(list);
+        self.folder = before;
+    }
+
+    fn chain(&mut self, chain: &ast::AndOrList) {
+        let mut after = self.pipeline(&chain.first);
+        for link in &chain.additional {
+            match link {
+                ast::AndOr::And(pipeline) => {
+                    self.folder = after.success;
+                    let next = self.pipeline(pipeline);
+                    after.success = next.success;
+                    after.failure = merge(after.failure, next.failure);
+                }
+                ast::AndOr::Or(pipeline) => {
+                    self.folder = after.failure;
+                    let next = self.pipeline(pipeline);
+                    after.failure = next.failure;
+                    after.success = merge(after.success, next.success);
+                }
+            }
+        }
+        self.folder = after.either();
+    }
+
+    fn pipeline(&mut self, pipeline: &ast::Pipeline) -> After {
+        if let [command] = pipeline.seq.as_slice() {
+            let after = self.command(command);
+            return match pipeline.bang {
+                true => After {
+                    success: after.failure,
+                    failure: after.success,
+                },
+                false => after,
+            };
+        }
+        // Each part of a pipe is in a shell of its own.
+        let before = self.folder.clone();
+        for command in &pipeline.seq {
+            self.folder.clone_from(&before);
+            self.command(command);
+        }
+        After::same(before)
+    }
+
+    fn command(&mut self, command: &ast::Command) -> After {
+        match command {
+            ast::Command::Simple(simple) => self.simple(simple),
+            ast::Command::Compound(compound, redirects) => {
+                let before = self.folder.clone();
+                for redirect in redirects.iter().flat_map(|list| &list.0) {
+                    self.redirect(redirect);
+                }
+                self.folder = before;
+                self.compound(compound);
+                After::same(self.folder.clone())
+            }
+            ast::Command::Function(function) => {
+                self.opaque(OpaqueKind::Function, &function.fname.value);
+                After::same(None)
+            }
+            ast::Command::ExtendedTest(_) => {
+                self.opaque(OpaqueKind::Conditional, "[[ … ]]");
+                After::same(self.folder.clone())
+            }
+        }
+    }
+
+    fn compound(&mut self, compound: &ast::CompoundCommand) {
+        match compound {
+            ast::CompoundCommand::Arithmetic(it) => {
+                self.opaque(OpaqueKind::Arithmetic, &it.expr.value);
+            }
+            ast::CompoundCommand::ArithmeticForClause(it) => {
+                self.opaque(OpaqueKind::Arithmetic, "for ((");
+                self.body(&it.body);
+            }
+            ast::CompoundCommand::BraceGroup(it) => self.list(&it.list),
+            ast::CompoundCommand::Subshell(it) => self.apart(&it.list),
+            ast::CompoundCommand::ForClause(it) => {
+                for value in it.values.iter().flatten() {
+                    self.word(value);
+                }
+                if it.values.is_none() {
+                    self.opaque(OpaqueKind::Expansion, "for without words");
+                }
+                // The variable stays: for what follows it is an assignment like any other.
+                if !is_inert(&it.variable_name) {
+                    self.opaque(OpaqueKind::Assignment, &it.variable_name);
+                }
+                self.body(&it.body);
+            }
+            ast::CompoundCommand::CaseClause(it) => {
+                self.opaque(OpaqueKind::Conditional, "case");
+                for list in it.cases.iter().filter_map(|case| case.cmd.as_ref()) {
+                    self.branch(list);
+                }
+            }
+            ast::CompoundCommand::IfClause(it) => {
+                self.branch(&it.condition);
+                self.branch(&it.then);
+                for part in it.elses.iter().flatten() {
+                    if let Some(condition) = &part.condition {
+                        self.branch(condition);
+                    }
+                    self.branch(&part.body);
+                }
+            }
+            ast::CompoundCommand::WhileClause(ast::WhileOrUntilClauseCommand(
+                condition,
+                body,
+                _,
+            ))
+            | ast::CompoundCommand::UntilClause(ast::WhileOrUntilClauseCommand(
+                condition,
+                body,
+                _,
+            )) => {
+                self.repeated(&[condition, &body.list]);
+            }
+        }
+    }
+
+    fn body(&mut self, body: &ast::DoGroupCommand) {
+        self.repeated(&[&body.list]);
+    }
+
+    /// A part that may run or not.
+    fn branch(&mut self, list: &ast::CompoundList) {
+        let before = self.folder.clone();
+        self.list(list);
+        self.folder = merge(before, self.folder.take());
+    }
+
+    /// Parts that may run any number of times: if one changes the folder, it is known in none of them.
+    fn repeated(&mut self, lists: &[&ast::CompoundList]) {
+        if lists.iter().any(|list| list.to_string().contains("cd")) {
+            self.folder = None;
+        }
+        for list in lists {
+            self.branch(list);
+        }
+    }
+
+    fn simple(&mut self, simple: &ast::SimpleCommand) -> After {
+        let mut words = Vec::new();
+        let prefix = simple.prefix.iter().flat_map(|it| &it.0);
+        for item in prefix {
+            self.item(item, true, &mut words);
+        }
+        if let Some(name) = &simple.word_or_name {
+            words.push(self.word(name));
+        }
+        for item in simple.suffix.iter().flat_map(|it| &it.0) {
+            self.item(item, false, &mut words);
+        }
+        if words.is_empty() {
+            return After::same(self.folder.clone());
+        }
+        self.run(words)
+    }
+
+    fn item(
+        &mut self,
+        item: &ast::CommandPrefixOrSuffixItem,
+        is_prefix: bool,
+        words: &mut Vec<Word>,
+    ) {
+        match item {
+            ast::CommandPrefixOrSuffixItem::IoRedirect(redirect) => self.redirect(redirect),
+            ast::CommandPrefixOrSuffixItem::Word(word) => words.push(self.word(word)),
+            ast::CommandPrefixOrSuffixItem::AssignmentWord(assignment, word) => {
+                let is_array = match assignment.value {
+                    ast::AssignmentValue::Scalar(_) => false,
+                    ast::AssignmentValue::Array(_) => true,
+                };
+                if is_prefix || is_array {
+                    self.opaque(OpaqueKind::Assignment, &word.value);
+                } else {
+                    words.push(self.word(word));
+                }
+            }
+            ast::CommandPrefixOrSuffixItem::ProcessSubstitution(_, inner) => {
+                self.opaque(OpaqueKind::ProcessSubstitution, "");
+                self.apart(&inner.list);
+                words.push(Word::Unknown(String::new()));
+            }
+        }
+    }
+
+    fn word(&mut self, word: &ast::Word) -> Word {
+        match unquote(&word.value, self.home) {
+            Ok(word) => word,
+            Err(kind) => {
+                self.opaque(kind, &word.value);
+                Word::Unknown(word.value.clone())
+            }
+        }
+    }
+
+    fn run(&mut self, words: Vec<Word>) -> After {
+        if words.first().and_then(Word::literal) == Some("cd") {
+            let target = change(&words, &self.folder, self.home);
+            return After {
+                success: target,
+                failure: self.folder.clone(),
+            };
+        }
+        let mut command = SimpleCommand {
+            words,
+            folder: self.folder.clone(),
+            around: Vec::new(),
+            doubt: None,
+        };
+        loop {
+            match judge(&command.words) {
+                Judgement::Plain => break,
+                Judgement::RunsAt(at) => {
+                    let inner = command.words.split_off(at);
+                    let mut outer = std::mem::replace(&mut command.words, inner);
+                    outer.extend_from_slice(&command.words);
+                    command.around.push(outer);
+                }
+                Judgement::Opaque(kind) => {
+                    command.doubt = Some(kind);
+                    let shown: Vec<_> = command.words.iter().map(Word::to_string).collect();
+                    self.opaque(kind, &shown.join(" "));
+                    break;
+                }
+            }
+        }
+        // It may have changed the folder, or made `cd` something else.
+        let is_lost = command
+            .program()
+            .is_none_or(|it| matches!(it, "pushd" | "popd" | "eval"));
+        self.line.commands.push(command);
+        After::same(self.folder.clone().filter(|_| !is_lost))
+    }
+
+    fn redirect(&mut self, redirect: &ast::IoRedirect) {
+        match redirect {
+            ast::IoRedirect::File(_, kind, target) => self.file(kind, target),
+            ast::IoRedirect::OutputAndError(word, _) => self.open(word, Access::Write),
+            ast::IoRedirect::HereString(_, word) => {
+                self.word(word);
+            }
+            // The first reading takes them out.
+            ast::IoRedirect::HereDocument(_, document) => {
+                self.opaque(OpaqueKind::NotUnderstood, &document.here_end.value);
+            }
+        }
+    }
+
+    fn file(&mut self, kind: &ast::IoFileRedirectKind, target: &ast::IoFileRedirectTarget) {
+        let (access, is_duplicate) = match kind {
+            ast::IoFileRedirectKind::Read => (Access::Read, false),
+            ast::IoFileRedirectKind::DuplicateInput => (Access::Read, true),
+            ast::IoFileRedirectKind::Write
+            | ast::IoFileRedirectKind::Append
+            | ast::IoFileRedirectKind::ReadAndWrite
+            | ast::IoFileRedirectKind::Clobber => (Access::Write, false),
+            ast::IoFileRedirectKind::DuplicateOutput => (Access::Write, true),
+        };
+        match target {
+            ast::IoFileRedirectTarget::Fd(_) => {}
+            ast::IoFileRedirectTarget::Duplicate(word)
+                if is_duplicate && is_descriptor(&word.value) => {}
+            ast::IoFileRedirectTarget::Filename(word)
+            | ast::IoFileRedirectTarget::Duplicate(word) => {
+                self.open(word, access);
+            }
+            ast::IoFileRedirectTarget::ProcessSubstitution(_, inner) => {
+                self.opaque(OpaqueKind::ProcessSubstitution, "");
+                self.apart(&inner.list);
+            }
+        }
+    }
+
+    fn open(&mut self, word: &ast::Word, access: Access) {
+        let read = self.word(word);
+        match leads(&read, self.folder.as_deref()) {
+            Leads::Nowhere => {}
+            Leads::To(target @ Target::Host(_)) => self.line.redirects.push(Redirect {
+                target,
+                access: Access::Write,
+            }),
+            Leads::To(target) => self.line.redirects.push(Redirect { target, access }),
+            Leads::Unknown => self.opaque(OpaqueKind::Redirect, &word.value),
+            Leads::Lost => self.opaque(OpaqueKind::Folder, &word.value),
+        }
+    }
+}
+
+/// Whether `>&word` names an open file: `1`, `1-`, `-`.
+fn is_descriptor(word: &str) -> bool {
+    let digits = word.strip_suffix('-').unwrap_or(word);
+    digits.bytes().all(|b| b.is_ascii_digit()) && !word.is_empty()
+}
+
+/// Whether a variable of this name changes nothing about how commands run: `i` and `file` do not, `PATH`,
+/// `IFS` and `http_proxy` do.
+fn is_inert(name: &str) -> bool {
+    (1..=4).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_lowercase())
+}

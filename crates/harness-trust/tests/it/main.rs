@@ -1,0 +1,11 @@
+//! The integration tests.
+#![cfg(test)]
+
+mod bash;
+mod command_lines;
+mod corpus;
+mod explanation;
+mod paths;
+mod properties;
+mod rules;
+mod soundness;

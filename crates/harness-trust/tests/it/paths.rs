@@ -1,0 +1,69 @@
+//! Rules see where a path really leads.
+#![cfg(unix)]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use harness_trust::{Atoms, Layer, Rule, Rules, Surroundings, Verdict};
+
+/// A workspace with a link that leads out of it, in a folder with something outside.
+fn world() -> (tempfile::TempDir, Surroundings) {
+    let folder = tempfile::tempdir().unwrap();
+    let real = folder.path().canonicalize().unwrap();
+    let root = real.join("ws");
+    fs::create_dir_all(root.join("src")).unwrap();
+    fs::create_dir(real.join("outside")).unwrap();
+    fs::write(real.join("outside/f"), "x").unwrap();
+    symlink(real.join("outside"), root.join("out")).unwrap();
+    symlink(real.join("outside/missing"), root.join("dangling")).unwrap();
+    symlink("src", root.join("inside")).unwrap();
+    let surroundings = Surroundings::new(root).trusted(true);
+    (folder, surroundings)
+}
+
+fn check(lines: &[(&str, Verdict)]) {
+    let (_folder, surroundings) = world();
+    for (line, expected) in lines {
+        let atoms = Atoms::of_command(line, surroundings.root(), &surroundings);
+        let decided = Rules::new().decide_all(&atoms, &surroundings);
+        assert_eq!(decided.verdict, *expected, "{line}: {:?}", decided.each);
+    }
+}
+
+#[test]
+fn sec_04_a_link_leads_where_it_leads() {
+    check(&[
+        ("cat src/a", Verdict::Allow),
+        ("cat inside/a", Verdict::Allow),
+        ("cat out/f", Verdict::Ask),
+        ("ls out", Verdict::Ask),
+        ("ls out/*", Verdict::Ask),
+        ("cd out && cat f", Verdict::Ask),
+        ("cd inside && cat f", Verdict::Allow),
+        ("cat out/../f", Verdict::Ask),
+        ("cat inside/../f", Verdict::Allow),
+        ("echo x > out/f", Verdict::Ask),
+        ("echo x > dangling", Verdict::Ask),
+    ]);
+}
+
+#[test]
+fn sec_06_what_does_not_exist_is_under_its_deepest_real_folder() {
+    check(&[
+        ("echo x > src/new/x", Verdict::Allow),
+        ("echo x > out/new/x", Verdict::Ask),
+        ("echo x > src/new/../../x", Verdict::Ask),
+    ]);
+}
+
+#[test]
+fn a_rule_for_a_folder_is_not_passed_by_a_link() {
+    let (_folder, surroundings) = world();
+    let deny = Rule::parse(Verdict::Deny, "read(src/**)").unwrap();
+    let rules = Rules::new().with(Layer::User, deny);
+    let atoms = Atoms::of_command("cat inside/a", surroundings.root(), &surroundings);
+    assert_eq!(
+        rules.decide_all(&atoms, &surroundings).verdict,
+        Verdict::Deny
+    );
+}

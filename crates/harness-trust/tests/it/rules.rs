@@ -1,0 +1,294 @@
+//! The grammar of rules, what they are about, and which one decides.
+
+use std::path::PathBuf;
+
+use harness_core::{ToolEffect, ToolEffects};
+use harness_trust::{Atom, Atoms, Layer, Rule, Rules, Subject, Verdict};
+
+use crate::command_lines::surroundings;
+
+#[test]
+fn what_is_written_is_read_and_written_again() {
+    let written = [
+        "read",
+        "write",
+        "run",
+        "net",
+        "tool",
+        "opaque",
+        "read(src/**)",
+        "read(~/x)",
+        "write(/tmp/*)",
+        "run(cargo test *)",
+        "run(git commit -m 'a b' *)",
+        "run(*)",
+        "run(a\\* \"b c\")",
+        "net(example.com)",
+        "net(*.example.com:443)",
+        "net([::1]:80)",
+        "net(*)",
+        "tool(mcp_*)",
+        "read(a(b))",
+    ];
+    for text in written {
+        let subject: Subject = text.parse().expect(text);
+        assert_eq!(subject.to_string(), text);
+        assert_eq!(subject.to_string().parse::<Subject>().unwrap(), subject);
+    }
+    let rule = Rule::parse(Verdict::Deny, " run(rm *) ").unwrap();
+    assert_eq!(rule.to_string(), "deny run(rm *)");
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_place() {
+    let wrong = [
+        ("run(", 5, "`run(` is not closed by `)`"),
+        ("run(cargo", 10, "`run(` is not closed by `)`"),
+        ("rum(x)", 1, "`rum` is no kind of rule; did you mean `run`?"),
+        ("Read", 1, "`Read` is no kind of rule; did you mean `read`?"),
+        (
+            "bash(ls)",
+            1,
+            "`bash` is no kind of rule; there are read, write, run, net, tool, opaque",
+        ),
+        (
+            "",
+            1,
+            "`` is no kind of rule; there are read, write, run, net, tool, opaque",
+        ),
+        (
+            "opaque(x)",
+            7,
+            "`opaque` stands alone: what cannot be read cannot be matched",
+        ),
+        ("run()", 5, "a command is missing between the brackets"),
+        ("read()", 6, "a pattern is missing between the brackets"),
+        (
+            "run(ls; rm)",
+            7,
+            "`;` ends a command, and a pattern is for one command; write one rule for each",
+        ),
+        ("run(a 'b)", 7, "this ' is not closed"),
+        (
+            "read(../x)",
+            6,
+            "real paths have no `..`, so this would match nothing",
+        ),
+        (
+            "read(a/../x)",
+            8,
+            "real paths have no `..`, so this would match nothing",
+        ),
+        ("read(~x)", 6, "`~` stands alone or before a `/`"),
+        (
+            "net(https://x)",
+            10,
+            "a host has no scheme: write `net(example.com)`",
+        ),
+        ("net(x:y)", 7, "`y` is no port"),
+        ("net(a*b)", 5, "write a host, `*.example.com` or `*`"),
+    ];
+    for (text, at, what) in wrong {
+        let error = text.parse::<Subject>().expect_err(text);
+        assert_eq!(
+            error.to_string(),
+            format!("`{text}`, at character {at}: {what}")
+        );
+    }
+    let error = "read([)".parse::<Subject>().expect_err("a bracket");
+    assert!(error.to_string().contains("at character 6"), "{error}");
+}
+
+/// Whether `rule` is about `atom`, to allow and to deny.
+fn is_about(rule: &str, atom: &Atom) -> (bool, bool) {
+    let around = surroundings(false, false);
+    let decides = |verdict| {
+        let rules = Rules::new().with(Layer::Run, Rule::parse(verdict, rule).expect(rule));
+        let decided = rules.decide(atom, &around).rule;
+        decided.is_some_and(|rule| rule.layer == Layer::Run)
+    };
+    (decides(Verdict::Allow), decides(Verdict::Deny))
+}
+
+#[test]
+fn globs_are_for_real_paths() {
+    let rows = [
+        ("src/**", "/work/shop/src/a/b", true),
+        ("src/**", "/work/shop/src", true),
+        ("src/*", "/work/shop/src/a", true),
+        ("src/*", "/work/shop/src/a/b", false),
+        ("src", "/work/shop/src", true),
+        ("src", "/work/shop/src/a", false),
+        ("src/", "/work/shop/src", true),
+        ("./src/*.rs", "/work/shop/src/a.rs", true),
+        ("**", "/work/shop", true),
+        ("**", "/work/shop/a", true),
+        ("**", "/work/other", false),
+        ("**/*.rs", "/work/shop/a.rs", true),
+        ("**/*.rs", "/work/shop/a/b.rs", true),
+        ("**/*.rs", "/work/shopping/b.rs", false),
+        ("~/x/**", "/home/user/x/y", true),
+        ("~/x/**", "/home/userx/y", false),
+        ("~", "/home/user", true),
+        ("/etc/**", "/etc/passwd", true),
+        ("/etc/**", "/etc", true),
+        ("/etc/*", "/etc/a/b", false),
+        ("/**", "/anything/at/all", true),
+        ("/**/.env", "/.env", true),
+        ("/**/.env", "/a/b/.env", true),
+        ("/**/.env", "/a/b.env", false),
+        ("{a,b}/*.md", "/work/shop/b/x.md", true),
+        ("a?c", "/work/shop/a/c", false),
+    ];
+    for (glob, path, expected) in rows {
+        let atom = Atom::Read(PathBuf::from(path));
+        let found = is_about(&format!("read({glob})"), &atom);
+        assert_eq!(found, (expected, expected), "{glob} {path}");
+    }
+    let write = Atom::Write(PathBuf::from("/work/shop/src"));
+    assert_eq!(is_about("read(**)", &write), (false, false));
+}
+
+#[test]
+fn hosts_are_matched_by_their_labels() {
+    let rows = [
+        ("example.com", "example.com", true, true),
+        ("example.com", "EXAMPLE.com.", true, true),
+        ("example.com", "example.com:443", true, true),
+        ("example.com", "evilexample.com", false, false),
+        ("example.com", "example.com.evil.org", false, false),
+        ("example.com", "a.example.com", false, false),
+        ("*.example.com", "a.example.com", true, true),
+        ("*.example.com", "a.b.example.com", true, true),
+        ("*.example.com", "example.com", false, false),
+        ("*.example.com", "evilexample.com", false, false),
+        ("example.com:443", "example.com:443", true, true),
+        ("example.com:443", "example.com:80", false, false),
+        ("example.com:443", "example.com", false, true),
+        ("[::1]:80", "[::1]:80", true, true),
+        ("*", "anything:1", true, true),
+    ];
+    for (pattern, host, allows, denies) in rows {
+        let atom = Atom::Net(host.to_owned());
+        assert_eq!(
+            is_about(&format!("net({pattern})"), &atom),
+            (allows, denies),
+            "{pattern} {host}"
+        );
+    }
+}
+
+#[test]
+fn commands_are_matched_word_by_word() {
+    let rows = [
+        ("cargo test *", "cargo test", true, true),
+        ("cargo test *", "cargo test a b", true, true),
+        ("cargo test", "cargo test a", false, false),
+        ("cargo test *", "cargo testify", false, false),
+        ("cargo test*", "cargo testify", true, true),
+        ("cargo * --lib", "cargo test --lib", true, true),
+        ("cargo * --lib", "cargo test a --lib", false, false),
+        ("cargo *", "/usr/bin/cargo test", false, true),
+        ("/usr/bin/cargo *", "/usr/bin/cargo test", true, true),
+        ("/usr/bin/cargo *", "cargo test", false, false),
+        ("*cargo *", "./cargo x", false, true),
+        ("./x", "./x", true, true),
+        ("*", "./x y", true, true),
+        ("git commit -m 'a b'", "git commit -m 'a b'", true, true),
+        ("git commit -m a b", "git commit -m 'a b'", false, false),
+        ("echo '*'", "echo '*'", true, true),
+        ("echo '*'", "echo x", false, false),
+        ("cargo test *", "cargo test src/*.rs", true, true),
+        ("cargo test *", "cargo test *.rs", false, true),
+        ("cargo test x*", "cargo test x*", false, true),
+        ("cargo test *", "cargo test $X", false, true),
+        ("rm *", "sudo -u x rm y", false, true),
+        ("rm *", "echo rm y", false, false),
+        ("timeout *", "timeout 5 ls", false, true),
+        ("ls", "timeout 5 ls", true, true),
+    ];
+    let around = surroundings(false, false);
+    for (pattern, line, allows, denies) in rows {
+        let atoms = Atoms::of_command(line, around.root(), &around);
+        let run = atoms
+            .iter()
+            .find(|it| matches!(it, Atom::Run { .. }))
+            .expect(line);
+        assert_eq!(
+            is_about(&format!("run({pattern})"), run),
+            (allows, denies),
+            "{pattern}: {line}"
+        );
+    }
+}
+
+/// Which rule decides about reading `/work/shop/x`, of rules like `user allow`.
+fn decided(rules: &[(Layer, Verdict)]) -> (Verdict, Option<Layer>) {
+    let add = |rules: Rules, (layer, verdict): &(Layer, Verdict)| {
+        rules.with(*layer, Rule::parse(*verdict, "net").expect("a rule"))
+    };
+    let rules = rules.iter().fold(Rules::new(), add);
+    let decision = rules.decide(&Atom::Net("x".to_owned()), &surroundings(false, false));
+    (decision.verdict, decision.rule.map(|rule| rule.layer))
+}
+
+#[test]
+fn deny_wins_then_the_layer_then_ask() {
+    use Layer::{Managed, Project, Run, User};
+    use Verdict::{Allow, Ask, Deny};
+    let rows: &[(&[(Layer, Verdict)], Verdict, Option<Layer>)] = &[
+        (&[], Ask, None),
+        (&[(User, Allow)], Allow, Some(User)),
+        (&[(User, Allow), (User, Ask)], Ask, Some(User)),
+        (&[(User, Ask), (Project, Allow)], Allow, Some(Project)),
+        (&[(Project, Ask), (User, Allow)], Ask, Some(Project)),
+        (
+            &[
+                (User, Deny),
+                (Project, Allow),
+                (Run, Allow),
+                (Managed, Allow),
+            ],
+            Deny,
+            Some(User),
+        ),
+        (&[(Run, Allow), (Managed, Ask)], Ask, Some(Managed)),
+        (&[(Run, Ask), (Managed, Allow)], Allow, Some(Managed)),
+        (&[(User, Deny), (Managed, Deny)], Deny, Some(Managed)),
+    ];
+    for (rules, verdict, layer) in rows {
+        assert_eq!(decided(rules), (*verdict, *layer), "{rules:?}");
+    }
+}
+
+#[test]
+fn what_a_tool_declares_is_decided() {
+    let around = surroundings(true, false);
+    let rows = [
+        (ToolEffects::read("/work/shop/a"), Verdict::Allow),
+        (ToolEffects::read("/work/shop/.env"), Verdict::Ask),
+        (ToolEffects::read("/etc/passwd"), Verdict::Ask),
+        (ToolEffects::write("/work/shop/a"), Verdict::Allow),
+        (ToolEffects::write("/work/shop/.git/config"), Verdict::Ask),
+        (ToolEffects::run("ls; cat a"), Verdict::Allow),
+        (ToolEffects::run("cargo test"), Verdict::Ask),
+        (
+            ToolEffects::new([ToolEffect::Network("x".to_owned())]),
+            Verdict::Ask,
+        ),
+        (ToolEffects::conversation(), Verdict::Allow),
+        (ToolEffects::unknown(), Verdict::Ask),
+        (ToolEffects::new([]), Verdict::Allow),
+    ];
+    for (effects, expected) in rows {
+        let atoms = Atoms::of("demo", &effects, &around);
+        let decided = Rules::new().decide_all(&atoms, &around);
+        assert_eq!(decided.verdict, expected, "{effects:?}");
+    }
+    let allow = Rule::parse(Verdict::Allow, "tool(de*)").unwrap();
+    let atoms = Atoms::of("demo", &ToolEffects::unknown(), &around);
+    let rules = Rules::new().with(Layer::User, allow);
+    assert_eq!(rules.decide_all(&atoms, &around).verdict, Verdict::Allow);
+    let atoms = Atoms::of("other", &ToolEffects::unknown(), &around);
+    assert_eq!(rules.decide_all(&atoms, &around).verdict, Verdict::Ask);
+}
