@@ -8,7 +8,7 @@ use harness_prompt::{Keep, Library, Section, SystemPromptValues, estimate_tokens
 use serde_json::{Value, json};
 
 use crate::context_budget::{Piece, Share, share};
-use crate::instruction_files::{InstructionFile, InstructionSearch, folders_down_to, inner};
+use crate::instruction_files::{Home, InstructionFile, InstructionSearch, folders_down_to, inner};
 use crate::middlewares::{WORKSPACE_SECTION, WorkspaceContextOptions};
 use crate::system_prompt::fallback_warning;
 use crate::watch::Watch;
@@ -152,6 +152,7 @@ fn find(request: &ContextRequest<'_>, watch: &mut Watch, warnings: &mut Vec<Stri
     let mut found = Found::default();
     let folders = folders_down_to(folder, watch);
     let root = folders.first().map_or(folder, PathBuf::as_path).to_owned();
+    let project = Home::project(&root, request.options.project_is_trusted);
     // The working folder's own name may have links in it; those of touched folders have none.
     let known: Vec<PathBuf> = folders
         .iter()
@@ -161,16 +162,17 @@ fn find(request: &ContextRequest<'_>, watch: &mut Watch, warnings: &mut Vec<Stri
     // The nearest first: of a file that is reached twice, the nearest name counts.
     for touched in request.touched.iter().rev() {
         if !known.contains(touched) {
-            let file = search.find(touched, &root);
+            let file = search.find(touched, &project);
             found.nested.push((touched.clone(), file));
         }
     }
     found.nested.reverse();
     for folder in folders.iter().rev() {
-        found.instructions.extend(search.find(folder, &root));
+        found.instructions.extend(search.find(folder, &project));
     }
     if let Some(user) = &request.options.user_folder {
-        found.instructions.extend(search.find(user, user));
+        let user_home = Home::user(user);
+        found.instructions.extend(search.find(user, &user_home));
     }
     found.instructions.reverse();
 
@@ -178,16 +180,22 @@ fn find(request: &ContextRequest<'_>, watch: &mut Watch, warnings: &mut Vec<Stri
     if root != *folder {
         places.extend([root.clone(), root.join(".harness")]);
     }
-    found.memory = first(&places, "MEMORY.md", Keep::End, watch, warnings);
-    found.knowledge = first(&places, "KNOWLEDGE.md", Keep::Start, watch, warnings);
+    let mut first = |name, keep| first(&places, name, keep, &project, watch, warnings);
+    found.memory = first("MEMORY.md", Keep::End);
+    found.knowledge = first("KNOWLEDGE.md", Keep::Start);
     found.knowledge_folder = places.iter().find_map(|place| {
         let folder = place.join("knowledge");
+        let real = folder.canonicalize().ok()?;
+        if let Err(problem) = project.check(&real) {
+            warnings.push(format!("{} is not used: {problem}", folder.display()));
+            return None;
+        }
         let listed = listing(&folder, watch);
         (!listed.is_empty()).then(|| (folder, inner(&listed)))
     });
     for file in &request.options.files {
         let path = folder.join(file);
-        match read(&path, Keep::Start, watch, warnings) {
+        match read(&path, Keep::Start, &Home::user(folder), watch, warnings) {
             Some(file) => found.files.push(file),
             None if watch.exists(&path) => {}
             None => warnings.push(format!("{} is not there", path.display())),
@@ -201,6 +209,7 @@ fn first(
     places: &[PathBuf],
     name: &str,
     keep: Keep,
+    home: &Home,
     watch: &mut Watch,
     warnings: &mut Vec<String>,
 ) -> Option<InstructionFile> {
@@ -208,18 +217,23 @@ fn first(
         .iter()
         .map(|place| place.join(name))
         .find(|path| watch.exists(path))?;
-    read(&path, keep, watch, warnings)
+    read(&path, keep, home, watch, warnings)
 }
 
 fn read(
     path: &Path,
     keep: Keep,
+    home: &Home,
     watch: &mut Watch,
     warnings: &mut Vec<String>,
 ) -> Option<InstructionFile> {
-    match watch.read(path, keep) {
+    let read = watch.read(path, keep).and_then(|file| match file {
+        Some(file) => home.check(&file.real).map(|()| Some(file)),
+        None => Ok(None),
+    });
+    match read {
         Ok(Some(file)) if file.text.trim().is_empty() => None,
-        Ok(file) => file.map(|file| InstructionFile::new(path, &file.text, file.whole)),
+        Ok(file) => file.map(|file| InstructionFile::new(path, &file.text, file.whole, home.from)),
         Err(problem) => {
             warnings.push(format!("{} is not used: {problem}", path.display()));
             None
@@ -336,7 +350,13 @@ impl<'a> Texts<'a> {
         let mut next = |file: &InstructionFile| {
             let text = &shares.next()?.text;
             // Not even the marker had room. The warning says so.
-            (!text.is_empty()).then(|| json!({ "path": attribute(&file.path), "text": text }))
+            (!text.is_empty()).then(|| {
+                json!({
+                    "path": attribute(&file.path),
+                    "from": file.from,
+                    "text": text,
+                })
+            })
         };
         let mut nested: Vec<_> = found
             .nested
@@ -365,7 +385,13 @@ impl<'a> Texts<'a> {
         let mut next = |file: &InstructionFile| {
             let text = &shares.next()?.text;
             // Not even the marker had room. The warning says so.
-            (!text.is_empty()).then(|| json!({ "path": attribute(&file.path), "text": text }))
+            (!text.is_empty()).then(|| {
+                json!({
+                    "path": attribute(&file.path),
+                    "from": file.from,
+                    "text": text,
+                })
+            })
         };
         let files = found.files.iter().filter_map(&mut next).collect();
         Self {

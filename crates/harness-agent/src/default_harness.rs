@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use harness_core::{Limits, Model, RetryPolicy, ThinkingLevel};
+use harness_core::{Limits, Middleware, Model, RetryPolicy, ThinkingLevel};
 use harness_prompt::Library;
 use harness_skills::Skills;
 use harness_telemetry::middleware::Telemetry;
@@ -43,6 +43,8 @@ pub struct DefaultOptions {
     pub limits: Limits,
     /// How failed requests are retried.
     pub retry: RetryPolicy,
+    /// More middlewares, outside the built-in ones: a policy about calls, say. Default: none.
+    pub middlewares: Vec<Arc<dyn Middleware>>,
     /// What records runs. Default: nothing.
     pub telemetry: Option<Telemetry>,
 }
@@ -64,6 +66,7 @@ impl DefaultOptions {
             thinking: ThinkingLevel::default(),
             limits: Limits::default(),
             retry: RetryPolicy::default(),
+            middlewares: Vec::new(),
             telemetry: None,
         }
     }
@@ -95,6 +98,9 @@ pub fn default_harness(options: DefaultOptions) -> Result<AgentHarness, Error> {
         .retry(options.retry);
     if let Some(skills) = options.skills {
         builder = builder.skills(skills);
+    }
+    for middleware in options.middlewares {
+        builder = builder.shared_middleware(middleware);
     }
     if let Some(telemetry) = options.telemetry {
         builder = builder.telemetry(telemetry);

@@ -26,6 +26,8 @@ const MAX_BYTES: usize = 512 * 1024;
 pub(crate) struct InstructionFile {
     /// Its path, as it was looked for.
     pub(crate) path: PathBuf,
+    /// Whose word it is, as the model is told.
+    pub(crate) from: &'static str,
     pub(crate) text: String,
     /// Its whole size; more than the text's if only a part was read.
     pub(crate) bytes: u64,
@@ -33,10 +35,11 @@ pub(crate) struct InstructionFile {
 
 impl InstructionFile {
     /// `whole` is the file's size, if `text` is a part of it.
-    pub(crate) fn new(path: &Path, text: &str, whole: Option<u64>) -> Self {
+    pub(crate) fn new(path: &Path, text: &str, whole: Option<u64>, from: &'static str) -> Self {
         let text = inner(text.trim());
         Self {
             path: path.to_owned(),
+            from,
             bytes: whole.unwrap_or(0).max(text.len() as u64),
             text,
         }
@@ -53,6 +56,53 @@ pub(crate) fn inner(text: &str) -> String {
         "file",
     ];
     inside(text, &ELEMENTS)
+}
+
+/// A folder that files are looked for in, and whose they are.
+#[derive(Clone, Debug)]
+pub(crate) struct Home {
+    /// What imports may not leave.
+    folder: PathBuf,
+    /// What nothing may lead out of; `None` if links are followed wherever they lead.
+    confined: Option<PathBuf>,
+    pub(crate) from: &'static str,
+}
+
+impl Home {
+    /// The user's own folder.
+    pub(crate) fn user(folder: &Path) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            confined: None,
+            from: "user",
+        }
+    }
+
+    /// A project. Links in one that is not trusted lead nowhere else: they could make the agent send any file
+    /// of the machine to the model.
+    pub(crate) fn project(folder: &Path, is_trusted: bool) -> Self {
+        let real = || folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        Self {
+            folder: folder.to_owned(),
+            confined: (!is_trusted).then(real),
+            from: if is_trusted {
+                "project"
+            } else {
+                "project, not trusted"
+            },
+        }
+    }
+
+    /// Why a file with this real path is not used, if it is not.
+    pub(crate) fn check(&self, real: &Path) -> Result<(), String> {
+        match &self.confined {
+            Some(confined) if !real.starts_with(confined) => Err(format!(
+                "it leads to {}, out of a project that is not trusted",
+                real.display()
+            )),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Looks for instruction files, each real file once.
@@ -74,22 +124,27 @@ impl<'a> InstructionSearch<'a> {
         }
     }
 
-    /// The instruction file of a folder. `home` is the folder that its imports may not leave.
-    pub(crate) fn find(&mut self, folder: &Path, home: &Path) -> Option<InstructionFile> {
+    /// The instruction file of a folder.
+    pub(crate) fn find(&mut self, folder: &Path, home: &Home) -> Option<InstructionFile> {
         let path = NAMES
             .iter()
             .map(|name| folder.join(name))
             .find(|path| self.watch.exists(path))?;
-        let file = self.read(&path)?;
+        let file = self.read(&path, home)?;
         let whole = file.whole;
         let mut text = String::new();
         self.import(&path, &file, home, 0, &mut text);
-        (!text.trim().is_empty()).then(|| InstructionFile::new(&path, &text, whole))
+        (!text.trim().is_empty()).then(|| InstructionFile::new(&path, &text, whole, home.from))
     }
 
     /// Reads a file that was not read before.
-    fn read(&mut self, path: &Path) -> Option<TextFile> {
-        match self.watch.read(path, Keep::Start) {
+    fn read(&mut self, path: &Path, home: &Home) -> Option<TextFile> {
+        let read = self.watch.read(path, Keep::Start);
+        let read = read.and_then(|file| match &file {
+            Some(found) => home.check(&found.real).map(|()| file),
+            None => Ok(None),
+        });
+        match read {
             Ok(Some(file)) => self.found.insert(file.identity).then_some(file),
             Ok(None) => None,
             Err(problem) => {
@@ -105,7 +160,7 @@ impl<'a> InstructionSearch<'a> {
         &mut self,
         path: &Path,
         file: &TextFile,
-        home: &Path,
+        home: &Home,
         depth: usize,
         text: &mut String,
     ) {
@@ -160,7 +215,7 @@ impl<'a> InstructionSearch<'a> {
         &mut self,
         base: &Path,
         import: &str,
-        home: &Path,
+        home: &Home,
         depth: usize,
         length: usize,
     ) -> Result<Option<(PathBuf, TextFile)>, String> {
@@ -179,8 +234,9 @@ impl<'a> InstructionSearch<'a> {
             let folder = folder.canonicalize();
             folder.is_ok_and(|folder| file.real.starts_with(folder))
         };
-        if !allowed(base) && !allowed(home) {
-            let home = home.display();
+        home.check(&file.real)?;
+        if !allowed(base) && !allowed(&home.folder) {
+            let home = home.folder.display();
             return Err(format!("it leads outside {home}"));
         }
         Ok(self.found.insert(file.identity).then_some((path, file)))

@@ -8,7 +8,9 @@ use harness_core::ThinkingLevel;
 use harness_providers::Api;
 use harness_telemetry::trace_file::TraceFormat;
 
+use crate::permission_arguments::PermissionFlags;
 use crate::sessions_arguments::SessionsCommand;
+use crate::trust_arguments::{TrustCommand, TrustFlags};
 
 /// A coding agent for the terminal and for scripts.
 #[derive(Debug, Parser)]
@@ -36,6 +38,11 @@ pub(crate) enum Command {
     Skills {
         #[command(subcommand)]
         command: SkillsCommand,
+    },
+    /// Say which projects may change how the agent works.
+    Trust {
+        #[command(subcommand)]
+        command: TrustCommand,
     },
     /// Look at the sessions that are kept, fork, export or delete them.
     Sessions {
@@ -194,6 +201,10 @@ pub(crate) struct AgentArguments {
     pub(crate) plan: bool,
     #[command(flatten)]
     pub(crate) skills: SkillFlags,
+    #[command(flatten)]
+    pub(crate) trust: TrustFlags,
+    #[command(flatten)]
+    pub(crate) permissions: PermissionFlags,
 }
 
 #[derive(Args, Clone, Debug, Default)]
@@ -393,6 +404,29 @@ pub(crate) struct DoctorArguments {
     pub(crate) model: ModelArguments,
     #[command(flatten)]
     pub(crate) agent: AgentArguments,
+    /// Say what would be decided about this command line, and by which rules, instead of all else. So also the
+    /// next three; each can be given more than once.
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) run: Vec<String>,
+    /// About reading this file or folder.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) read: Vec<PathBuf>,
+    /// About writing this file.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) write: Vec<PathBuf>,
+    /// About connecting to this host.
+    #[arg(long, value_name = "HOST")]
+    pub(crate) net: Vec<String>,
+}
+
+impl DoctorArguments {
+    /// Whether it is asked about what may be done.
+    pub(crate) fn asks_about_effects(&self) -> bool {
+        !(self.run.is_empty()
+            && self.read.is_empty()
+            && self.write.is_empty()
+            && self.net.is_empty())
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -12,6 +12,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::failure::Failure;
+use crate::permission_settings::{PermissionsConfig, SandboxConfig};
 use crate::skill_settings::SkillsConfig;
 
 /// The most bytes of a configuration file.
@@ -35,10 +36,12 @@ pub(crate) struct ConfigFile {
     pub(crate) plan_mode: Option<bool>,
     /// Certificates to trust beside the system's: a PEM file.
     pub(crate) ca_file: Option<PathBuf>,
-    /// Projects whose own configuration is read. In the user's file only.
-    pub(crate) trusted_projects: Option<Vec<PathBuf>>,
     /// What the workspace's files may add to the system prompt.
     pub(crate) context: ContextConfig,
+    /// What may be done without a question, and what not at all.
+    pub(crate) permissions: PermissionsConfig,
+    /// What commands can reach.
+    pub(crate) sandbox: SandboxConfig,
     /// Which skills are used, and where they are looked for.
     pub(crate) skills: SkillsConfig,
     pub(crate) providers: BTreeMap<String, ProviderConfig>,

@@ -21,7 +21,7 @@ use crate::settings::{FileState, Setting, Settings};
 use crate::setup::Setup;
 use crate::terminal::one_line;
 use crate::tools_command::no_model;
-use crate::{skill_report, stdout};
+use crate::{permission_report, skill_report, stdout};
 
 /// A report in the making.
 #[derive(Default)]
@@ -67,6 +67,11 @@ impl Report {
 
 /// Reports. Exit status 0 if a run could begin, 2 if not.
 pub(crate) async fn run(arguments: DoctorArguments) -> Result<ExitCode, Failure> {
+    if arguments.asks_about_effects() {
+        let setup = Setup::read(&arguments.model, &arguments.agent)?;
+        stdout::print(&permission_report::decisions(&setup, &arguments)?)?;
+        return Ok(Exit::Finished.into());
+    }
     let mut report = Report::default();
     report.heading("harness");
     report.line("version", env!("CARGO_PKG_VERSION"));
@@ -82,6 +87,7 @@ pub(crate) async fn run(arguments: DoctorArguments) -> Result<ExitCode, Failure>
             report_environment(&mut report, &setup.environment, &setup.settings);
             report_model(&mut report, &setup).await;
             report_tools(&mut report, &setup, &arguments);
+            report_permissions(&mut report, &setup);
             report_prompts(&mut report, &setup, &arguments).await;
             report_skills(&mut report, &setup);
             report_sessions(&mut report, &setup.environment);
@@ -109,9 +115,7 @@ fn report_settings(report: &mut Report, settings: &Settings) {
         let state = match file.state {
             FileState::Read => "read",
             FileState::Missing => "not there",
-            FileState::Untrusted => {
-                "not read: its project is not among the trusted_projects of your own file"
-            }
+            FileState::Untrusted => "not read: its project is not trusted",
         };
         let _ = writeln!(report.text, "  {}: {state}", file.path.display());
     }
@@ -272,7 +276,7 @@ fn report_tools(report: &mut Report, setup: &Setup, arguments: &DoctorArguments)
         Ok(shell) => report.line("shell", &shell.display().to_string()),
         Err(error) => report.problem(&Failure::configuration(error.to_string())),
     }
-    match setup.agent(&no_model(), &arguments.agent, Limits::default(), None) {
+    match setup.agent(&no_model(), &arguments.agent, Limits::default(), None, None) {
         Ok((agent, _)) => {
             let names: Vec<&str> = agent
                 .loop_config()
@@ -298,6 +302,22 @@ fn report_tools(report: &mut Report, setup: &Setup, arguments: &DoctorArguments)
     }
 }
 
+fn report_permissions(report: &mut Report, setup: &Setup) {
+    report.heading("permissions");
+    if let Some(problem) = &setup.settings.trust.problem {
+        let problem = format!("nothing is trusted: {problem}");
+        report.problem(&Failure::configuration(problem));
+    }
+    match permission_report::lines(setup) {
+        Ok(lines) => {
+            for (name, value) in lines {
+                report.line(&name, &value);
+            }
+        }
+        Err(failure) => report.problem(&failure),
+    }
+}
+
 async fn report_prompts(report: &mut Report, setup: &Setup, arguments: &DoctorArguments) {
     report.heading("prompts");
     let prompts = &setup.prompts;
@@ -305,7 +325,7 @@ async fn report_prompts(report: &mut Report, setup: &Setup, arguments: &DoctorAr
         report.line("yours", &config.join("prompts").display().to_string());
     }
     if let Some(folder) = &prompts.untrusted {
-        let state = "not read: its project is not among the trusted_projects of your own file";
+        let state = "not read: its project is not trusted";
         report.line("project", &format!("{}: {state}", folder.display()));
     }
     for problem in &prompts.problems {
@@ -315,7 +335,8 @@ async fn report_prompts(report: &mut Report, setup: &Setup, arguments: &DoctorAr
     if plan.state() != PlanState::Off {
         report.line("plan", &format!("{}, {}", plan.state().word(), plan.path()));
     }
-    let Ok((agent, _)) = setup.agent(&no_model(), &arguments.agent, Limits::default(), None) else {
+    let Ok((agent, _)) = setup.agent(&no_model(), &arguments.agent, Limits::default(), None, None)
+    else {
         return;
     };
     if let Ok(shown) = agent.system_prompt(Caller::default()).await {

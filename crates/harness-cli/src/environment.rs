@@ -27,6 +27,12 @@ pub(crate) const CA_FILE: &str = "HARNESS_CA_FILE";
 /// `HARNESS_MANAGED_SKILLS`: where the owner of the machine puts skills.
 pub(crate) const MANAGED_SKILLS: &str = "HARNESS_MANAGED_SKILLS";
 
+/// `HARNESS_MANAGED_PERMISSIONS`: what the owner of the machine allows and forbids.
+pub(crate) const MANAGED_PERMISSIONS: &str = "HARNESS_MANAGED_PERMISSIONS";
+
+/// Where that stands unless the variable says otherwise.
+const MANAGED_PERMISSIONS_FILE: &str = "/etc/harness/permissions.toml";
+
 /// The variables of OpenTelemetry's specification. Of three, the first is for all that is sent, the others for
 /// spans and for metrics alone.
 pub(crate) mod otel {
@@ -91,6 +97,10 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
     (
         MANAGED_SKILLS,
         "the folder of the machine's own skills, instead of /etc/harness/skills",
+    ),
+    (
+        MANAGED_PERMISSIONS,
+        "the file with the machine's own rules, instead of /etc/harness/permissions.toml",
     ),
     (
         "HOME",
@@ -314,6 +324,12 @@ impl Environment {
     pub(crate) fn managed_skills(&self) -> PathBuf {
         self.folder(MANAGED_SKILLS)
             .unwrap_or_else(|| MANAGED_FOLDER.into())
+    }
+
+    /// The file of what the owner of the machine allows and forbids.
+    pub(crate) fn managed_permissions(&self) -> PathBuf {
+        self.folder(MANAGED_PERMISSIONS)
+            .unwrap_or_else(|| MANAGED_PERMISSIONS_FILE.into())
     }
 
     /// The program's own folder in one of the XDG base directories.

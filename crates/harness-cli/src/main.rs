@@ -5,6 +5,7 @@
 //! miss. What it promises to scripts — options, output, exit statuses — is in its README.
 
 mod arguments;
+mod command_sandbox;
 mod config_file;
 mod conversation;
 mod demo;
@@ -16,14 +17,19 @@ mod model_choice;
 mod named_file;
 mod new_skill;
 mod otel_variables;
+mod permission_arguments;
+mod permission_report;
+mod permission_settings;
 mod plan;
 mod progress;
+mod project_trust;
 mod prompt_command;
 mod prompt_input;
 mod prompt_library;
 mod prompt_record;
 mod quantity;
 mod run_command;
+mod run_permissions;
 mod run_session;
 mod services;
 mod session_delete;
@@ -59,12 +65,17 @@ mod stdout;
 mod telemetry;
 mod telemetry_command;
 mod terminal;
+mod terminal_approver;
 mod tools_command;
 mod trace_command;
 mod trace_rows;
 mod trace_sums;
 mod trace_view;
 mod trace_words;
+mod trust_arguments;
+mod trust_command;
+mod trust_question;
+mod tty;
 mod typed_path;
 
 use std::ffi::OsString;
@@ -78,6 +89,7 @@ use crate::arguments::{
     SkillsShowArguments, SkillsValidateArguments, ToolsCommand,
 };
 use crate::failure::Failure;
+use crate::trust_arguments::TrustCommand;
 
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
@@ -155,6 +167,7 @@ fn start(arguments: Arguments) -> Result<ExitCode, Failure> {
             Command::Sessions { command } => sessions_command::run(&command),
             Command::Trace(arguments) => trace_command::run(&arguments),
             Command::Telemetry(arguments) => telemetry_command::run(&arguments),
+            Command::Trust { command } => trust_command::run(&command),
             Command::Doctor(arguments) => doctor::run(arguments).await,
         }
     });
@@ -190,7 +203,11 @@ fn wants_json(arguments: &Arguments) -> bool {
         Command::Sessions { command } => return command.wants_json(),
         Command::Trace(arguments) => arguments.output,
         Command::Telemetry(arguments) => arguments.output,
-        Command::Doctor(_)
+        Command::Trust {
+            command: TrustCommand::List(list),
+        } => list.output,
+        Command::Trust { .. }
+        | Command::Doctor(_)
         | Command::Prompt {
             command: PromptCommand::Render(_) | PromptCommand::Template(_),
         }

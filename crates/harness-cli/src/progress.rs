@@ -1,9 +1,9 @@
 //! What a person sees while a run goes: a line for each call, on a terminal only.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, Write};
 
-use harness_core::{Event, ToolOutcome};
+use harness_core::{Event, PermissionSource, ToolOutcome};
 
 use crate::environment::Environment;
 use crate::stderr;
@@ -11,6 +11,9 @@ use crate::terminal::excerpt;
 
 /// The most characters of a call's arguments that are shown.
 const ARGUMENT_CHARS: usize = 100;
+
+/// How many refusals are told of.
+const MAX_REFUSED: usize = 20;
 
 /// Tells on standard error how a run is getting on.
 pub(crate) struct Progress {
@@ -20,6 +23,8 @@ pub(crate) struct Progress {
     pending: bool,
     /// What is shown of the calls that run, by id.
     calls: BTreeMap<String, String>,
+    /// Why calls were refused, as it was said.
+    refused: BTreeSet<String>,
 }
 
 impl Progress {
@@ -31,6 +36,7 @@ impl Progress {
             colour: terminal && !environment.is_set("NO_COLOR"),
             pending: false,
             calls: BTreeMap::new(),
+            refused: BTreeSet::new(),
         }
     }
 
@@ -41,6 +47,17 @@ impl Progress {
             Event::Warning { message } => {
                 self.clear();
                 stderr::note(message);
+            }
+            Event::Permission(report) => {
+                // Once for each thing that nobody could be asked about.
+                if report.by == PermissionSource::Nobody
+                    && let Some(reason) = &report.reason
+                    && self.refused.len() < MAX_REFUSED
+                    && self.refused.insert(reason.clone())
+                {
+                    self.clear();
+                    stderr::note(&format!("{} was refused: {reason}", report.tool));
+                }
             }
             Event::SystemPrompt(report) if !report.cuts.is_empty() => {
                 self.clear();

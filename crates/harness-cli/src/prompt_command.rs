@@ -44,6 +44,7 @@ pub(crate) async fn show(arguments: PromptShowArguments) -> Result<ExitCode, Fai
         &arguments.agent,
         Limits::default(),
         None,
+        None,
     )?;
     let last = if arguments.diff {
         let record = PromptRecord::of(&setup.environment, &setup.folder);
@@ -226,7 +227,7 @@ fn setup(agent: &AgentArguments) -> Result<Setup, Failure> {
     for problem in &setup.prompts.problems {
         stderr::note(problem);
     }
-    setup.prompts.tell_untrusted();
+    setup.prompts.tell_untrusted(&setup.settings.trust);
     Ok(setup)
 }
 

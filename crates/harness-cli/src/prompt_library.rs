@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use harness_agent::prompt::{Layer, Library};
 
 use crate::environment::Environment;
+use crate::project_trust::ProjectTrust;
 use crate::settings::{Settings, in_project};
 use crate::stderr;
 
@@ -27,7 +28,7 @@ impl PromptLibrary {
         let name = Path::new(".harness").join("prompts");
         if let Some(prompts) = in_project(folder, &name) {
             let project = prompts.parent().and_then(Path::parent).unwrap_or(folder);
-            if settings.trusts(project, environment) {
+            if settings.trust.trusts(project) {
                 read.add(Layer::Project, &prompts);
             } else {
                 read.untrusted = Some(prompts);
@@ -37,12 +38,12 @@ impl PromptLibrary {
     }
 
     /// Says which folder was passed over, and how to have it read.
-    pub(crate) fn tell_untrusted(&self) {
+    pub(crate) fn tell_untrusted(&self, trust: &ProjectTrust) {
         if let Some(folder) = &self.untrusted {
             stderr::note(&format!(
-                "{} is not read: list its project under trusted_projects in your own configuration to \
-                 trust it",
-                folder.display()
+                "{} is not read; {}",
+                folder.display(),
+                trust.way()
             ));
         }
     }

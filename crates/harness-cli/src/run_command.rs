@@ -1,6 +1,7 @@
 //! `harness run`: one task.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use futures::FutureExt;
 use harness_agent::prompt::parse_invocation;
@@ -11,6 +12,7 @@ use harness_core::{
 };
 
 use harness_tools::ShellSession;
+use harness_trust::{Approver, Never};
 
 use crate::arguments::{Output, RunArguments};
 use crate::conversation::{Conversation, nothing_to_make_shorter};
@@ -29,6 +31,9 @@ use crate::setup::Setup;
 use crate::signals::Signals;
 use crate::stderr;
 use crate::telemetry::Recorder;
+use crate::terminal_approver::TerminalApprover;
+use crate::trust_question;
+use crate::tty::Tty;
 
 /// Runs a task, and tells how it ended by the exit status.
 pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
@@ -47,6 +52,9 @@ async fn run_recorded(
 ) -> Result<ExitCode, Failure> {
     let session = RunSession::find(environment, &arguments.session, &mut arguments.agent)?;
     let goes_on = session.goes_on();
+    if arguments.model.model.as_deref() != Some("demo") {
+        trust_question::ask(environment, &mut arguments.agent)?;
+    }
     let mut setup = Setup::read(&arguments.model, &arguments.agent)?;
     let opened = session.open(&mut setup.settings)?;
     // Before the task is read, which may take as long as somebody writes it.
@@ -81,6 +89,7 @@ async fn run_recorded(
         &arguments.agent,
         limits(&arguments, &setup),
         Some(recorder),
+        Some(approver()),
     )?;
     announce(&setup, &choice, demo.as_ref());
     let at = arguments.session.at.as_deref();
@@ -145,6 +154,14 @@ async fn run_recorded(
         (Some(exit), _) => Ok(exit?.into()),
         (None, Some((_, exit))) => Ok(exit.into()),
         (None, None) => Ok(Exit::Failed.into()),
+    }
+}
+
+/// Who is asked about what no rule allows.
+fn approver() -> Arc<dyn Approver> {
+    match Tty::open() {
+        Some(tty) => Arc::new(TerminalApprover::new(tty)),
+        None => Arc::new(Never),
     }
 }
 
@@ -295,13 +312,16 @@ fn note_beforehand(input: Option<&PromptInput>, setup: &Setup) {
     if let Some(note) = input.and_then(|input| input.note.as_ref()) {
         stderr::note(note);
     }
-    setup.prompts.tell_untrusted();
+    if let Some(problem) = &setup.settings.trust.problem {
+        stderr::note(&format!("nothing is trusted: {problem}"));
+    }
+    setup.prompts.tell_untrusted(&setup.settings.trust);
     for file in &setup.settings.files {
         if file.state == crate::settings::FileState::Untrusted {
             stderr::note(&format!(
-                "{} is not read: list its project under trusted_projects in your own configuration \
-                 to trust it",
-                file.path.display()
+                "{} is not read; {}",
+                file.path.display(),
+                setup.settings.trust.way()
             ));
         }
     }

@@ -12,26 +12,37 @@ use crate::arguments::{AgentArguments, ModelArguments, duration, turns};
 use crate::config_file::{ConfigFile, ProviderConfig};
 use crate::environment::{self, Environment};
 use crate::failure::Failure;
+use crate::permission_settings::PermissionSettings;
+use crate::project_trust::ProjectTrust;
 use crate::services;
 use crate::skill_settings::SkillSettings;
 
 /// Where a value came from; a later one wins over an earlier one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
+    /// The file of the machine's owner, which counts for more than all others.
+    Managed(PathBuf),
     User(PathBuf),
     Project(PathBuf),
     Environment(&'static str),
     Flag(&'static str),
     Session,
+    /// The user's store of trust.
+    Trust(PathBuf),
+    /// What the program needs for itself.
+    Program,
 }
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::User(path) | Self::Project(path) => write!(f, "{}", path.display()),
+            Self::Managed(path) | Self::User(path) | Self::Project(path) | Self::Trust(path) => {
+                write!(f, "{}", path.display())
+            }
             Self::Environment(name) => write!(f, "the variable {name}"),
             Self::Flag(name) => write!(f, "{name}"),
             Self::Session => f.write_str("the session"),
+            Self::Program => f.write_str("the program itself"),
         }
     }
 }
@@ -76,8 +87,10 @@ pub(crate) struct Settings {
     pub(crate) context_tokens: Option<Setting<usize>>,
     pub(crate) context_files: Option<Setting<Vec<PathBuf>>>,
     pub(crate) skills: SkillSettings,
-    /// The projects whose own files may change how the agent works.
-    trusted: Vec<PathBuf>,
+    /// What may be done, and what commands can reach.
+    pub(crate) permissions: PermissionSettings,
+    /// Whether the project's own files may change how the agent works.
+    pub(crate) trust: ProjectTrust,
     pub(crate) providers: BTreeMap<String, Setting<ProviderConfig>>,
     pub(crate) files: Vec<FileFound>,
 }
@@ -90,14 +103,16 @@ impl Settings {
         model: &ModelArguments,
         agent: &AgentArguments,
     ) -> Result<Self, Failure> {
-        let mut settings = Self::default();
+        let mut settings = Self {
+            trust: ProjectTrust::read(environment, folder, &agent.trust),
+            ..Self::default()
+        };
         if let Some(path) = environment
             .config_folder()
             .map(|folder| folder.join("config.toml"))
         {
             match ConfigFile::read(&path)? {
                 Some(file) => {
-                    settings.trusted = file.trusted_projects.clone().unwrap_or_default();
                     settings.take_file(file, &Origin::User(path.clone()))?;
                     settings.found(path, FileState::Read);
                 }
@@ -106,15 +121,8 @@ impl Settings {
         }
         if let Some(path) = project_file(folder) {
             let project = path.parent().and_then(Path::parent).unwrap_or(folder);
-            if settings.trusts(project, environment) {
+            if settings.trust.trusts(project) {
                 if let Some(file) = ConfigFile::read(&path)? {
-                    if file.trusted_projects.is_some() {
-                        return Err(Failure::configuration(format!(
-                            "{}: a project cannot say which projects are trusted",
-                            path.display()
-                        ))
-                        .hint("move trusted_projects to your own configuration"));
-                    }
                     if file.skills.repositories.is_some() {
                         return Err(Failure::configuration(format!(
                             "{}: a project cannot say which repositories skills come from",
@@ -130,6 +138,8 @@ impl Settings {
             }
         }
         settings.take_environment(environment)?;
+        settings.permissions.take_managed(environment)?;
+        settings.permissions.take_flags(&agent.permissions)?;
         settings.take_flags(model, agent)?;
         settings.skills.take_flags(&agent.skills, environment)?;
         let key = settings.api_key_env.as_ref();
@@ -137,20 +147,6 @@ impl Settings {
             check_variable_name(Some(value), &origin.to_string())?;
         }
         Ok(settings)
-    }
-
-    /// Whether a project's own files may change how the agent works.
-    pub(crate) fn trusts(&self, project: &Path, environment: &Environment) -> bool {
-        let Ok(project) = project.canonicalize() else {
-            return false;
-        };
-        self.trusted.iter().any(|folder| {
-            let folder = environment.expand_home(folder);
-            folder.is_absolute()
-                && folder
-                    .canonicalize()
-                    .is_ok_and(|folder| project.starts_with(folder))
-        })
     }
 
     fn found(&mut self, path: PathBuf, state: FileState) {
@@ -187,6 +183,8 @@ impl Settings {
         put(&mut self.context_tokens, file.context.tokens, origin);
         put(&mut self.context_files, file.context.files, origin);
         self.skills.take_config(file.skills, origin)?;
+        self.permissions
+            .take_config(&file.permissions, file.sandbox, origin)?;
         for (name, value) in file.providers {
             self.providers.insert(
                 name,

@@ -2,14 +2,17 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use harness_agent::middlewares::WorkspaceContextOptions;
 use harness_agent::{AgentHarness, DefaultOptions, SystemPromptSource, default_harness};
 use harness_core::{Caller, Limits};
 use harness_skills::Skills;
 use harness_tools::{ShellOptions, Workspace};
+use harness_trust::Approver;
 
 use crate::arguments::{AgentArguments, ModelArguments};
+use crate::command_sandbox::CommandSandbox;
 use crate::demo::DemoProject;
 use crate::environment::{Environment, otel};
 use crate::failure::Failure;
@@ -19,7 +22,7 @@ use crate::plan::Plan;
 use crate::prompt_library::PromptLibrary;
 use crate::settings::{Setting, Settings};
 use crate::telemetry::Recorder;
-use crate::{skill_diagnostics, skill_roots, stderr};
+use crate::{run_permissions, skill_diagnostics, skill_roots, stderr};
 
 /// Everything that a command needs.
 pub(crate) struct Setup {
@@ -80,6 +83,7 @@ impl Setup {
         let mut options = WorkspaceContextOptions::default();
         options.user_folder = self.environment.config_folder();
         options.temporary_folder = self.environment.temporary_folder();
+        options.project_is_trusted = settings.trust.is_full();
         options.read_files = settings.context.as_ref().is_none_or(|read| read.value);
         if let Some(tokens) = &settings.context_tokens {
             options.tokens = tokens.value;
@@ -92,12 +96,16 @@ impl Setup {
     }
 
     /// The agent. For the demonstration, also its project, which lives as long as the value.
+    ///
+    /// `approver` is who is asked about what no rule allows. Without one there is no policy at all: for a command
+    /// that runs no model, or a call that a person typed.
     pub(crate) fn agent(
         &self,
         choice: &Choice,
         arguments: &AgentArguments,
         limits: Limits,
         recorder: Option<&Recorder>,
+        approver: Option<Arc<dyn Approver>>,
     ) -> Result<(AgentHarness, Option<DemoProject>), Failure> {
         let demo = match choice.target {
             Target::Demo => Some(DemoProject::create(&self.environment)?),
@@ -106,7 +114,16 @@ impl Setup {
         let folder = demo
             .as_ref()
             .map_or(self.folder.as_path(), DemoProject::folder);
-        let mut options = DefaultOptions::new(choice.model()?, self.workspace(folder));
+        let sandbox = CommandSandbox::of(self, folder)?;
+        if let Some(note) = sandbox.note().filter(|_| approver.is_some()) {
+            stderr::note(&note);
+        }
+        let mut workspace = self.workspace(folder);
+        let place = run_permissions::place(self, folder, demo.is_some(), sandbox.policy.is_some());
+        if let Some(policy) = sandbox.policy {
+            workspace = workspace.with_sandbox(policy);
+        }
+        let mut options = DefaultOptions::new(choice.model()?, workspace);
         // The demonstration's script needs all tools, whatever is configured.
         if demo.is_none() {
             options.tools = self
@@ -121,6 +138,12 @@ impl Setup {
         if demo.is_none() {
             let plan = Plan::of(self, &Caller::default());
             options.plan_mode = plan.middleware(is_on(&self.settings.plan_mode));
+        }
+        if let Some(approver) = approver {
+            let plan = options.plan_mode.as_ref();
+            let permissions =
+                run_permissions::permissions(self, place, demo.is_some(), approver, plan)?;
+            options.middlewares.push(Arc::new(permissions));
         }
         for problem in &self.prompts.problems {
             stderr::note(problem);

@@ -6,21 +6,8 @@ use harness_skills::{DefaultRoots, DiscoverOptions, Skills};
 
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::settings::{Settings, repository_root};
+use crate::settings::Settings;
 use crate::skill_repository::SkillRepository;
-
-/// Why the skills of a project are held back, and what to do about it.
-fn untrusted(environment: &Environment, folder: &Path) -> String {
-    let project = repository_root(folder).unwrap_or(folder);
-    let file = match environment.config_folder() {
-        Some(config) => config.join("config.toml").display().to_string(),
-        None => "your own configuration".to_owned(),
-    };
-    format!(
-        "its project is not trusted; to trust it: trusted_projects = [{:?}] in {file}",
-        project.display().to_string()
-    )
-}
 
 /// Looks for the skills that are used in a folder.
 pub(crate) fn discover(
@@ -30,7 +17,7 @@ pub(crate) fn discover(
 ) -> Result<Skills, Failure> {
     let skills = &settings.skills;
     let roots = roots(environment, settings, folder)?;
-    let roots = roots.roots(|project| settings.trusts(project, environment));
+    let roots = roots.roots(|project| settings.trust.trusts(project));
     let policy = skills.policy.as_ref().map(|policy| policy.value);
     let options = DiscoverOptions::default().policy(policy.unwrap_or_default());
     Ok(Skills::discover_with(&roots, options))
@@ -59,6 +46,7 @@ fn roots(
     roots.pi = skills.pi.as_ref().is_some_and(|read| read.value);
     let repositories = SkillRepository::all(environment, settings)?;
     roots.repositories = repositories.iter().map(SkillRepository::root).collect();
-    roots.held_reason = Some(untrusted(environment, folder).into());
+    let way = settings.trust.way();
+    roots.held_reason = Some(format!("its project is not trusted; {way}").into());
     Ok(roots)
 }

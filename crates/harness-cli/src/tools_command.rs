@@ -30,7 +30,7 @@ pub(crate) fn no_model() -> Choice {
 /// Lists the tools.
 pub(crate) fn list(arguments: &ToolsListArguments) -> Result<ExitCode, Failure> {
     let setup = Setup::read(&ModelArguments::default(), &arguments.agent)?;
-    let (agent, _) = setup.agent(&no_model(), &arguments.agent, Limits::default(), None)?;
+    let (agent, _) = setup.agent(&no_model(), &arguments.agent, Limits::default(), None, None)?;
     let assembly = agent.assembly();
     let mut text = String::new();
     if arguments.all {
@@ -93,7 +93,7 @@ pub(crate) async fn call(arguments: ToolsCallArguments) -> Result<ExitCode, Fail
         ..Default::default()
     };
     let setup = Setup::read(&ModelArguments::default(), &agent_arguments)?;
-    let (agent, _) = setup.agent(&no_model(), &agent_arguments, Limits::default(), None)?;
+    let (agent, _) = setup.agent(&no_model(), &agent_arguments, Limits::default(), None, None)?;
     let tools = agent.loop_config().tools();
     if !tools.iter().any(|tool| tool.spec().name == arguments.name) {
         let names: Vec<&str> = tools.iter().map(|tool| tool.spec().name.as_str()).collect();

@@ -15,9 +15,10 @@ use crate::tool_effect::{ToolEffect, ToolEffects};
 /// asks [`reads`](Self::reads) and [`writes`](Self::writes) once it knows where a path leads at last, since a
 /// link may have been put in its place meanwhile; and one that showed a
 /// [preview](crate::Tool::preview) makes sure that it was made from what is there now.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Permit {
     effects: ToolEffects,
+    except: Option<Exception>,
     arguments: Option<Arc<Value>>,
     preview: Option<u64>,
 }
@@ -27,9 +28,17 @@ impl Permit {
     pub fn new(effects: ToolEffects) -> Self {
         Self {
             effects,
+            except: None,
             arguments: None,
             preview: None,
         }
+    }
+
+    /// Without the files of folders that this says yes to, by their real paths; a file that is itself among the
+    /// effects is not left out.
+    pub fn except(mut self, except: impl Fn(&Path) -> bool + Send + Sync + 'static) -> Self {
+        self.except = Some(Arc::new(except));
+        self
     }
 
     /// With these arguments alone.
@@ -55,10 +64,11 @@ impl Permit {
     }
 
     /// Whether this file or folder may be read: a real path, every link followed. What is in a folder that may
-    /// be read may be, too.
+    /// be read may be, too, but for [exceptions](Self::except).
     pub fn reads(&self, real: &Path) -> bool {
+        let is_excepted = || self.except.as_ref().is_some_and(|except| except(real));
         self.effects.iter().any(|effect| match effect {
-            ToolEffect::Read(path) => real.starts_with(path),
+            ToolEffect::Read(path) => path == real || (real.starts_with(path) && !is_excepted()),
             ToolEffect::Write(path) => path == real,
             ToolEffect::Unknown => true,
             _ => false,
@@ -81,6 +91,18 @@ impl Permit {
                 .arguments
                 .as_deref()
                 .is_none_or(|permitted| permitted == arguments)
+    }
+}
+
+type Exception = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
+
+impl std::fmt::Debug for Permit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Permit")
+            .field("effects", &self.effects)
+            .field("arguments", &self.arguments)
+            .field("preview", &self.preview)
+            .finish_non_exhaustive()
     }
 }
 

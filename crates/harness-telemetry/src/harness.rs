@@ -168,6 +168,19 @@ crate::schema! {
             /// Who refused it.
             denied_by: &'a str = "harness.tool.denied_by", low;
         }
+        events {
+            /// It was decided whether the call may run.
+            permission(Permission<'a>) {
+                /// What was decided: `allow`, `deny`.
+                decision: &'a str = "harness.permission.decision", low;
+                /// By whose word: `rule`, `person`, `nobody`, `hook`.
+                by: &'a str = "harness.permission.by", low;
+                /// Where the rule stands that decided or asked: `built-in`, `user`, …; `none` if there was none.
+                layer: &'a str = "harness.permission.layer", low;
+                /// How far a person's yes goes: `once`, `run`, `project`; `none` if there was none.
+                scope: &'a str = "harness.permission.scope", low;
+            }
+        }
         error_when outcome in ["denied", "failed", "cancelled", "interrupted"];
     }
 

@@ -1,6 +1,7 @@
 //! `grep`: lines that match a pattern.
 
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use harness_core::{
@@ -100,6 +101,7 @@ pub fn search_files(
                     .as_ref()
                     .is_none_or(|glob| glob.is_match(entry.path, false))
         };
+        let withheld = AtomicUsize::new(0);
         let tree = Tree::new(workspace, &place.real, stop);
         let new = || (Found::new(limit + 1), Visited::default());
         let enough = |(found, _): &(Found, Visited)| found.has_enough();
@@ -109,12 +111,26 @@ pub fn search_files(
             }
             if wanted(entry) {
                 visited.insert(entry.path);
+                if workspace.leaves_out(entry.path) {
+                    withheld.fetch_add(1, Ordering::Relaxed);
+                    return Next::Continue;
+                }
                 found.add(entry.path, search.run(files, entry.path));
             }
             Next::Continue
         });
         stop.check()?;
         found = all;
+        match withheld.into_inner() {
+            0 => {}
+            1 => notices.push(
+                "A file that may hold secrets was left out. Name it in `path` to ask for it."
+                    .to_owned(),
+            ),
+            count => notices.push(format!(
+                "{count} files that may hold secrets were left out. Name one in `path` to ask for it."
+            )),
+        }
         if found.is_empty()
             && let Some(path) = tree.left_out(wanted, &|path| visited.contains(path))
         {

@@ -1,11 +1,13 @@
 //! The folder that the tools work in, and what they may touch.
 
+mod permitted;
+
 use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use harness_core::{Permit, ToolContext, ToolEffects, TraceContext};
+use harness_core::{Permit, ToolContext, TraceContext};
 
 use crate::error::Error;
 use crate::files::{Files, Resolved};
@@ -20,7 +22,6 @@ use crate::processes::{Process, ProcessSpec, Processes};
 use crate::readable_folders::ReadableFolders;
 use crate::seen::SeenFiles;
 use crate::shell::ShellOptions;
-use crate::version::FileVersion;
 
 /// How many files with a command's output stay readable when reading is confined.
 const MAX_OUTPUTS: usize = 1_000;
@@ -308,52 +309,6 @@ impl Workspace {
     /// type plain quotes, spaces and composed accents, and `\xE9` for a byte that is not UTF-8.
     pub fn to_read(&self, path: &str) -> Result<Place, Error> {
         self.existing(path, self.0.read, "reading")
-    }
-
-    /// The effect of reading what a path leads to. That nothing is there, or that it may not be read,
-    /// is for the call to find.
-    pub(crate) fn reads(&self, path: &str) -> ToolEffects {
-        match self.to_read(path).or_else(|_| self.resolve(path)) {
-            Ok(place) => ToolEffects::read(place.real),
-            Err(_) => ToolEffects::unknown(),
-        }
-    }
-
-    /// The effect of writing what a path leads to. That it may not be written is for the call to find.
-    pub(crate) fn writes(&self, path: &str) -> ToolEffects {
-        match self.resolve(path) {
-            Ok(place) => ToolEffects::write(place.real),
-            Err(_) => ToolEffects::unknown(),
-        }
-    }
-
-    /// The effect of changing what a path leads to.
-    pub(crate) fn changes(&self, path: &str) -> ToolEffects {
-        match self.to_change(path) {
-            Ok(place) => ToolEffects::write(place.real),
-            Err(_) => self.writes(path),
-        }
-    }
-
-    /// Whether a file is still as it was when somebody said yes to what is made of it. `None`: it is not there.
-    pub(crate) fn check_approved(
-        &self,
-        place: &Place,
-        version: Option<FileVersion>,
-    ) -> Result<(), Error> {
-        let approved = self.0.permit.as_ref().and_then(Permit::preview);
-        if approved.is_some_and(|state| state != FileVersion::digest(version)) {
-            return Err(Error::Changed {
-                path: place.shown.clone(),
-                what: "changed after the change had been approved",
-            });
-        }
-        Ok(())
-    }
-
-    /// Whether the call is held to what was let through.
-    pub(crate) fn is_permitted_only(&self) -> bool {
-        self.0.permit.is_some()
     }
 
     /// Like [`to_read`](Self::to_read), for a file that is there under that very name, and that can be read without a wait.

@@ -28,7 +28,7 @@ impl Atoms {
     /// What the command line `line` would do in `folder`, which is absolute and real.
     pub fn of_command(line: &str, folder: &Path, surroundings: &Surroundings) -> Self {
         let mut atoms = Self::default();
-        atoms.line(line, folder, surroundings);
+        atoms.line(line, Some(folder), surroundings);
         atoms
     }
 
@@ -47,7 +47,9 @@ impl Atoms {
         match effect {
             ToolEffect::Read(path) => self.path(path, surroundings, Atom::Read),
             ToolEffect::Write(path) => self.path(path, surroundings, Atom::Write),
-            ToolEffect::Run(line) => self.line(line, surroundings.root(), surroundings),
+            ToolEffect::Run(command) => {
+                self.line(&command.line, command.folder.as_deref(), surroundings);
+            }
             ToolEffect::Network(host) => self.push(Atom::Net(host.clone())),
             ToolEffect::Conversation => self.push(Atom::Conversation),
             // What nobody has thought of is known to nobody.
@@ -55,9 +57,9 @@ impl Atoms {
         }
     }
 
-    fn line(&mut self, line: &str, folder: &Path, surroundings: &Surroundings) {
+    fn line(&mut self, line: &str, folder: Option<&Path>, surroundings: &Surroundings) {
         let place = Place {
-            folder: Some(folder),
+            folder,
             home: surroundings.home(),
         };
         let line = CommandLine::parse(line, &place);

@@ -1,8 +1,10 @@
-//! What is wrong with a rule.
+//! What is wrong with a rule, or with the store of trust.
+
+use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// A rule that cannot be read.
+/// A rule that cannot be read, or a store that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -15,6 +17,22 @@ pub enum Error {
         at: usize,
         /// What is wrong there, and what would be right.
         what: String,
+    },
+    /// The store of trust cannot be used.
+    #[error("{}: {problem}", .path.display())]
+    Store {
+        /// Its file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A folder cannot be looked up.
+    #[error("the folder {}: {problem}", .path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
     },
 }
 

@@ -41,6 +41,7 @@
 //! exported functions and `RIPGREP_CONFIG_PATH` have to be kept from a shell whose lines are judged here),
 //! and what a search over a folder meets there. A sandbox is for that.
 
+mod approver;
 mod atom;
 mod atoms;
 mod builtin;
@@ -49,17 +50,23 @@ mod error;
 mod host_pattern;
 mod known;
 mod layer;
+mod judgement;
+mod narrowest_rule;
 mod path_glob;
 mod paths;
+mod permissions;
 mod rule;
 mod rules;
 mod run_pattern;
 mod secret_files;
 pub mod shell;
+mod place_of_runs;
 mod surroundings;
 #[cfg(feature = "test-support")]
 pub mod test_support;
+mod trust_store;
 
+pub use approver::{Always, Answer, Approver, Never, Question, Scope, SharedApprover};
 pub use atom::Atom;
 pub use atoms::Atoms;
 pub use decision::{Decision, Decisions, RuleRef};
@@ -67,7 +74,10 @@ pub use error::Error;
 pub use known::Purity;
 pub use layer::Layer;
 pub use paths::{FileSystem, Lexical, Paths};
+pub use permissions::Permissions;
+pub use place_of_runs::PlaceOfRuns;
 pub use rule::{Rule, Subject, Verdict};
 pub use rules::Rules;
 pub use shell::{CommandLine, Opaque, OpaqueKind, SimpleCommand, visible};
 pub use surroundings::Surroundings;
+pub use trust_store::{ProjectTrust, Trust, TrustEntry, TrustStore};

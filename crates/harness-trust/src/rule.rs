@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::atom::Atom;
 use crate::error::Error;
 use crate::host_pattern::HostPattern;
@@ -11,7 +13,8 @@ use crate::run_pattern::RunPattern;
 use crate::surroundings::Surroundings;
 
 /// What becomes of a call. The worse one is the greater.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// It may.
     Allow,

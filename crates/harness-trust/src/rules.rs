@@ -1,11 +1,14 @@
 //! Rules in layers, and how they decide.
 
+use std::path::Path;
+
 use crate::atom::Atom;
 use crate::atoms::Atoms;
 use crate::builtin;
 use crate::decision::{Decision, Decisions, RuleRef};
 use crate::layer::Layer;
 use crate::rule::{Rule, Verdict};
+use crate::secret_files;
 use crate::surroundings::Surroundings;
 
 /// Rules from all sources, over the built-in ones.
@@ -72,6 +75,17 @@ impl Rules {
                 rule: None,
             },
         }
+    }
+
+    /// Whether this file, which is met in a folder that may be read, may not be read by itself without a
+    /// question. A real path. Fast for a file that nothing is said of.
+    pub fn withholds(&self, path: &Path, surroundings: &Surroundings) -> bool {
+        let atom = Atom::Read(path.to_owned());
+        let is_about = |(_, rule): &&(Layer, Rule)| {
+            rule.verdict != Verdict::Allow && rule.subject.is_about(&atom, rule.verdict, surroundings)
+        };
+        let is_special = secret_files::is_secret(path) || self.rules.iter().any(|it| is_about(&it));
+        is_special && self.decide(&atom, surroundings).verdict != Verdict::Allow
     }
 
     /// What is to become of a call: the worst of what becomes of its effects. A call without any is

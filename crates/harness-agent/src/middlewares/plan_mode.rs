@@ -22,7 +22,7 @@ use std::sync::Arc;
 use harness_core::{
     ActiveCall, Caller, Event, FailurePolicy, HookSet, Middleware, MiddlewareError, ModelRequest,
     ModelResult, NextAgent, NextReasoning, NextTool, RunContext, RunInput, RunOutcome, Section,
-    SystemPrompt, ToolOutcome, ToolRef, UserMessage, UserPart, async_trait,
+    SystemPrompt, ToolEffects, ToolOutcome, ToolRef, UserMessage, UserPart, async_trait,
 };
 use harness_telemetry::ai;
 use harness_telemetry::middleware::agent_name;
@@ -117,6 +117,24 @@ impl PlanModeMiddleware {
     pub fn files(mut self, files: Arc<dyn Files>) -> Self {
         self.settings_mut().files = files;
         self
+    }
+
+    /// What a call with these effects would be refused with now; for a policy further out, which need not ask
+    /// anybody about it then.
+    pub fn refuses(&self, cx: &RunContext, effects: &ToolEffects) -> Option<ToolOutcome> {
+        let mode = self.settings.mode(cx);
+        if !mode.state().is_read_only() {
+            return None;
+        }
+        let reason = mode.allow(effects).err()?;
+        Some(self.refusal(reason))
+    }
+
+    fn refusal(&self, reason: String) -> ToolOutcome {
+        ToolOutcome::Denied {
+            by: self.name().to_owned(),
+            reason,
+        }
     }
 
     fn settings_mut(&mut self) -> &mut Settings {
@@ -244,10 +262,7 @@ impl Middleware for PlanModeMiddleware {
                     )),
                 }
             }
-            Err(reason) => ToolOutcome::Denied {
-                by: self.name().to_owned(),
-                reason,
-            },
+            Err(reason) => self.refusal(reason),
         }
     }
 }

@@ -32,6 +32,9 @@ pub struct WorkspaceContextOptions {
     pub files: Vec<PathBuf>,
     /// Tokens that all files together may take, [estimated](harness_core::estimate_tokens). Default 8,000.
     pub tokens: usize,
+    /// Whether the user trusts the project. By default not: then its files are marked as such for the model, and
+    /// links in it that lead out of it are not followed.
+    pub project_is_trusted: bool,
     /// Whether files are read at all; if not, only the working folder, the platform and the date are
     /// told.
     pub read_files: bool,
@@ -44,6 +47,7 @@ impl Default for WorkspaceContextOptions {
             temporary_folder: PathBuf::from("/tmp"),
             files: Vec::new(),
             tokens: 8_000,
+            project_is_trusted: false,
             read_files: true,
         }
     }

@@ -174,23 +174,28 @@ fn tools_of_the_configuration_and_of_the_command_line() {
     assert_eq!(tools("tools = []", &[]), "");
 }
 
-/// A project's file counts only if the user's own file trusts the project.
+/// A project's file counts only if the user trusts the project; the nearest folder of which something is said
+/// decides.
 #[test]
 fn a_project_is_trusted_by_the_user_alone() {
     let project = "model = \"local/of-project\"\n";
-    let sent = |trusted: &str, project: &str| {
+    let sent = |trusted: &[(&str, &str)], flags: &[&str], project: &str| {
         let (bed, server) = (Bed::new(), Server::start([Answer::says("Done.")]));
         std::fs::create_dir(bed.work().join(".git")).unwrap();
         bed.write("deep/down/file", "");
         bed.write(".harness/config.toml", project);
-        let trusted = trusted.replace("WORK", &bed.work().display().to_string());
-        let trusted = trusted.replace("ROOT", &bed.root().display().to_string());
-        bed.config(&format!(
-            "trusted_projects = [{trusted}]\n{}",
-            local(&server, "")
-        ));
+        let folders: Vec<_> = trusted
+            .iter()
+            .map(|(folder, trust)| (bed.root().join(folder), *trust))
+            .collect();
+        let folders: Vec<_> = folders
+            .iter()
+            .map(|(folder, trust)| (folder.as_path(), *trust))
+            .collect();
+        bed.trust_folders(&folders);
+        bed.config(&local(&server, ""));
         let ended = bed
-            .run(&["-C", "deep/down", "hi"])
+            .run(&[&["-C", "deep/down"], flags, &["hi"]].concat())
             .end()
             .exits(0)
             .answers("Done.");
@@ -199,48 +204,46 @@ fn a_project_is_trusted_by_the_user_alone() {
             ended,
         )
     };
-    for trusted in [
-        "\"WORK\"",
-        "\"/nowhere\", \"WORK/\"",
-        "\"ROOT\"",
-        "\"~/../work\"",
+    for (trusted, flags) in [
+        (&[("work", "full")][..], &[][..]),
+        (&[("work/nowhere", "none"), ("work", "full")], &[]),
+        (&[(".", "full")], &[]),
+        (&[(".", "none"), ("work", "full")], &[]),
+        (&[], &["--trust"]),
+        (&[("work", "none")], &["--trust"]),
     ] {
-        let (model, ended) = sent(trusted, project);
-        assert_eq!(model, "of-project", "{trusted}");
+        let (model, ended) = sent(trusted, flags, project);
+        assert_eq!(model, "of-project", "{trusted:?} {flags:?}");
         assert_eq!(ended.stderr, "");
     }
-    for trusted in [
-        "",
-        "\"WORK/deep\"",
-        "\"/nowhere\"",
-        "\"work\"",
-        "\"WOR\"",
-        "\".\"",
+    for (trusted, flags) in [
+        (&[][..], &[][..]),
+        (&[("work/deep", "full")], &[]),
+        (&[("wor", "full")], &[]),
+        (&[("work", "none")], &[]),
+        (&[("work", "full"), ("work/deep", "none")], &[]),
+        (&[(".", "full"), ("work", "none")], &[]),
+        (&[("work", "full")], &["--no-trust"]),
     ] {
-        let (model, ended) = sent(trusted, project);
-        assert_eq!(model, "m", "{trusted}");
-        ended.notes(
-            "work/.harness/config.toml is not read: list its project under trusted_projects",
-        );
+        let (model, ended) = sent(trusted, flags, project);
+        assert_eq!(model, "m", "{trusted:?} {flags:?}");
+        ended.notes("work/.harness/config.toml is not read; `harness trust allow");
     }
     // What is not read cannot be wrong.
-    assert_eq!(sent("", "no toml at all").0, "m");
+    assert_eq!(sent(&[], &[], "no toml at all").0, "m");
 }
 
 /// What a trusted project says stands above the user's file; it cannot extend the trust.
 #[test]
 fn a_trusted_project_is_read_like_any_file() {
     let bed = Bed::new();
-    bed.config(&format!(
-        "trusted_projects = [{:?}]\n",
-        bed.work().display().to_string()
-    ));
+    bed.trust();
     bed.write(".harness/config.toml", "modle = \"demo\"\n");
     let ended = bed.run(&["hi"]).end().exits(2);
     ended.says(&["work/.harness/config.toml:1:1", "did you mean `model`?"]);
     bed.write(".harness/config.toml", "trusted_projects = [\"/\"]\n");
     let ended = bed.run(&["hi"]).end().exits(2);
-    ended.says(&["a project cannot say which projects are trusted"]);
+    ended.says(&["unknown field `trusted_projects`"]);
 }
 
 #[test]

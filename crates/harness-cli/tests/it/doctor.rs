@@ -13,11 +13,12 @@ fn line<'r>(report: &'r str, name: &str) -> &'r str {
 fn each_value_is_shown_with_its_origin() {
     let bed = Bed::new();
     let work = bed.work().display().to_string();
-    let user = bed.config(&format!(
-        "trusted_projects = [{work:?}]\nthinking = \"low\"\ntimeout = \"90s\"\nmax_turns = 7\n\
+    bed.trust();
+    let user = bed.config(
+        "thinking = \"low\"\ntimeout = \"90s\"\nmax_turns = 7\n\
          [providers.local]\nbase_url = \"http://127.0.0.1:9\"\n\
-         [providers.local.models.m]\ncontext_window = 32000\nprices = {{ input = 0.5 }}\n"
-    ));
+         [providers.local.models.m]\ncontext_window = 32000\nprices = { input = 0.5 }\n",
+    );
     let project = bed.write(
         ".harness/config.toml",
         "max_turns = 8\ntools = [\"read\"]\n",

@@ -89,7 +89,7 @@ fn a_plan_outlives_the_process() {
 #[test]
 fn a_command_can_be_planned() {
     let bed = Bed::new();
-    bed.config(&format!("trusted_projects = [{:?}]\n", bed.work()));
+    bed.trust();
     bed.write(".harness/prompts/go.md", "off we go, $1");
     for arguments in [&["--plan", "/go now"][..], &["/plan /go now"]] {
         let turns =

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
@@ -83,6 +84,22 @@ impl Bed {
         )
     }
 
+    /// Has the user trust the project.
+    pub(crate) fn trust(&self) {
+        self.trust_folders(&[(&self.work(), "full")]);
+    }
+
+    /// Has the user's store say this of folders.
+    pub(crate) fn trust_folders(&self, folders: &[(&Path, &str)]) {
+        let mut text = "version = 1\n".to_owned();
+        for (folder, trust) in folders {
+            text.push_str(&format!("[projects.{folder:?}]\ntrust = {trust:?}\n"));
+        }
+        let path = self.home().join(".local/share/harness/trust.toml");
+        put(&path, text.as_bytes());
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+    }
+
     /// The files that are there, sorted, relative to the root.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         let mut files = Vec::new();
@@ -117,8 +134,14 @@ impl Bed {
         }
     }
 
-    /// `harness run` with arguments.
+    /// `harness run` with arguments, for a test that is about something else than what may be done: everything
+    /// is allowed.
     pub(crate) fn run(&self, arguments: &[&str]) -> Start {
+        self.harness(&[&["run", "--allow-all"], arguments].concat())
+    }
+
+    /// `harness run` with arguments, as people run it.
+    pub(crate) fn guarded(&self, arguments: &[&str]) -> Start {
         self.harness(&[&["run"], arguments].concat())
     }
 }

@@ -12,7 +12,7 @@ use crate::wire::Wire;
 /// A project that its user trusts.
 fn trusted() -> Bed {
     let bed = Bed::new();
-    bed.config(&format!("trusted_projects = [{:?}]\n", bed.work()));
+    bed.trust();
     fs::create_dir(bed.work().join(".git")).unwrap();
     bed
 }
@@ -93,14 +93,14 @@ fn a_project_that_nobody_trusts_has_no_templates_and_no_commands() {
     );
     bed.write(".harness/prompts/review.md", "COMMAND-OF-THE-PROJECT $1");
     let (body, told) = asked(&bed, &["hi"]);
-    assert!(told.contains("trusted_projects"), "{told}");
+    assert!(told.contains("harness trust allow"), "{told}");
     let text = Wire::Chat.system(&body);
     assert!(!text.contains("TEMPLATE-OF-THE-PROJECT"), "{text}");
     let (body, _) = asked(&bed, &["/review it"]);
     assert_eq!(last_message(&body), "/review it");
     let listed = bed.harness(&["prompt", "list"]).end().exits(0);
     assert!(!listed.stdout.contains("/review"), "{listed:#?}");
-    assert!(listed.stderr.contains("trusted_projects"), "{listed:#?}");
+    assert!(listed.stderr.contains("harness trust allow"), "{listed:#?}");
 }
 
 #[test]

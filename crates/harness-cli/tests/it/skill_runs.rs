@@ -57,7 +57,7 @@ fn what_is_held_back_is_not_for_runs() {
     skill(&bed, PROJECT, "review", "OF-THE-PROJECT");
     let expect = json!({ "last_user_contains": "/skill:review it" });
     let ended = play(&bed, &says(&expect), &["/skill:review it"]).exits(0);
-    ended.notes("held back: its project is not trusted; to trust it: trusted_projects = [");
+    ended.notes("held back: its project is not trusted; `harness trust allow");
     let shown = harness(&bed, &["prompt", "show"]).end().exits(0);
     assert!(!shown.stdout.contains("review"), "{}", shown.stdout);
 }

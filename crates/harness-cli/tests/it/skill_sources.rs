@@ -169,10 +169,9 @@ fn doctor_reports_roots_winners_and_what_is_held_back() {
             loser.display()
         ),
         format!(
-            "  held back      of-project: its project is not trusted; to trust it: trusted_projects = \
-             [{:?}] in {}",
+            "  held back      of-project: its project is not trusted; `harness trust allow {}` trusts its \
+             project, --trust does so for one command",
             at("work"),
-            at("home/.config/harness/config.toml")
         ),
     ];
     assert_eq!(

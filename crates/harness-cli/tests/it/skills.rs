@@ -48,7 +48,8 @@ pub(crate) const USER: &str = "home/.config/harness/skills";
 pub(crate) fn trusted(config: &str) -> Bed {
     let bed = Bed::new();
     fs::create_dir(bed.work().join(".git")).unwrap();
-    bed.config(&format!("trusted_projects = [{:?}]\n{config}", bed.work()));
+    bed.trust();
+    bed.config(config);
     bed
 }
 
@@ -259,7 +260,7 @@ fn the_skills_of_a_project_that_nobody_trusts_are_held_back() {
         ]
     );
     let reason = all[0]["reason"].as_str().unwrap();
-    assert!(reason.contains("trusted_projects"), "{reason}");
+    assert!(reason.contains("harness trust allow"), "{reason}");
     assert_eq!(
         json(&bed, &["show", "deploy"])["instructions"],
         "OF-THE-USER"
@@ -272,7 +273,7 @@ fn the_skills_of_a_project_that_nobody_trusts_are_held_back() {
     );
     let held = json(&bed, &["show", "deploy@project"]);
     assert_eq!(held["instructions"], "OF-THE-PROJECT");
-    bed.config(&format!("trusted_projects = [{:?}]\n", bed.work()));
+    bed.trust();
     assert_eq!(
         entries(&json(&bed, &["list"])),
         ["deploy active project", "other active project"]

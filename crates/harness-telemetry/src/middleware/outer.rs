@@ -1,6 +1,6 @@
 //! The outer middleware: spans of what a run becomes with all middlewares.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use async_trait::async_trait;
@@ -158,17 +158,35 @@ impl Middleware for OuterSpans {
             call_id: bounded(&call.id),
         })
         .start();
-        let outcome = next.run(cx, call).instrument(span.span().clone()).await;
-        if let ToolOutcome::Denied { by, .. } = &outcome {
-            span.denied_by(&**by);
+        let entered = span.span().clone();
+        let span = Arc::new(CallSpan(Mutex::new(Some(span))));
+        let cx = cx.with_value(Arc::clone(&span));
+        let outcome = next.run(&cx, call).instrument(entered).await;
+        if let Some(span) = span.lock().take() {
+            if let ToolOutcome::Denied { by, .. } = &outcome {
+                span.denied_by(&**by);
+            }
+            span.end(harness::ToolCallEnd {
+                outcome: word(&outcome),
+            });
         }
-        span.end(harness::ToolCallEnd {
-            outcome: word(&outcome),
-        });
         outcome
     }
 
     fn on_event(&self, cx: &RunContext, event: &Event) {
+        if let Event::Permission(report) = event {
+            if let Some(span) = cx.value::<Arc<CallSpan>>()
+                && let Some(span) = &*span.lock()
+            {
+                span.permission(harness::Permission {
+                    decision: report.decision.word(),
+                    by: report.by.word(),
+                    layer: report.layer.as_deref().unwrap_or("none"),
+                    scope: report.scope.as_deref().unwrap_or("none"),
+                });
+            }
+            return;
+        }
         let Event::AttemptDiscarded {
             attempt,
             kind,
@@ -191,6 +209,15 @@ impl Middleware for OuterSpans {
             .start()
         });
         trace.wait(kind, retry);
+    }
+}
+
+/// The span of one call, for those inside who tell of it. Empty once the call has ended.
+struct CallSpan(Mutex<Option<harness::tool_call::Span>>);
+
+impl CallSpan {
+    fn lock(&self) -> MutexGuard<'_, Option<harness::tool_call::Span>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

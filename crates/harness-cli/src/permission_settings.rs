@@ -1,0 +1,161 @@
+//! Rules about what may be done, and the sandbox: from files and flags.
+
+use std::path::PathBuf;
+
+use harness_sandbox::Profile;
+use harness_trust::{Layer, Rule, Verdict};
+use serde::Deserialize;
+
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::named_file;
+use crate::permission_arguments::PermissionFlags;
+use crate::settings::{Origin, Setting, put};
+
+/// What a file says under `[permissions]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct PermissionsConfig {
+    pub(crate) allow: Vec<String>,
+    pub(crate) deny: Vec<String>,
+    pub(crate) ask: Vec<String>,
+}
+
+/// What a file says under `[sandbox]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct SandboxConfig {
+    /// What commands can reach.
+    pub(crate) profile: Option<String>,
+    /// Whether they can use the network.
+    pub(crate) network: Option<bool>,
+    /// Folders beside the workspace that they can write.
+    pub(crate) writable: Option<Vec<PathBuf>>,
+    /// Files and folders that they cannot read, beside those that usually hold secrets.
+    pub(crate) hidden: Option<Vec<PathBuf>>,
+}
+
+/// The file of the machine's owner.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct ManagedFile {
+    permissions: PermissionsConfig,
+    sandbox: SandboxConfig,
+}
+
+/// What may be done, and what commands can reach.
+#[derive(Debug, Default)]
+pub(crate) struct PermissionSettings {
+    /// The rules, each with where it stands.
+    pub(crate) rules: Vec<(Layer, Rule, Origin)>,
+    pub(crate) profile: Option<Setting<Profile>>,
+    pub(crate) network: Option<Setting<bool>>,
+    pub(crate) writable: Vec<PathBuf>,
+    pub(crate) hidden: Vec<PathBuf>,
+    /// Whether everything is allowed that no rule denies.
+    pub(crate) allow_all: bool,
+}
+
+impl PermissionSettings {
+    /// Takes what a configuration file says.
+    pub(crate) fn take_config(
+        &mut self,
+        permissions: &PermissionsConfig,
+        sandbox: SandboxConfig,
+        origin: &Origin,
+    ) -> Result<(), Failure> {
+        let layer = match origin {
+            Origin::Project(_) => Layer::Project,
+            Origin::Managed(_) => Layer::Managed,
+            _ => Layer::User,
+        };
+        let all = [
+            (Verdict::Allow, &permissions.allow),
+            (Verdict::Deny, &permissions.deny),
+            (Verdict::Ask, &permissions.ask),
+        ];
+        for (verdict, rules) in all {
+            for rule in rules {
+                let rule = Rule::parse(verdict, rule).map_err(|error| {
+                    Failure::configuration(format!("{origin}: permissions.{verdict}: {error}"))
+                })?;
+                self.rules.push((layer, rule, origin.clone()));
+            }
+        }
+        let profile = sandbox
+            .profile
+            .map(|profile| profile_of(&profile, &format!("{origin}: sandbox.profile")));
+        put(&mut self.profile, profile.transpose()?, origin);
+        put(&mut self.network, sandbox.network, origin);
+        self.writable.extend(sandbox.writable.into_iter().flatten());
+        self.hidden.extend(sandbox.hidden.into_iter().flatten());
+        Ok(())
+    }
+
+    /// Takes what the owner of the machine says, which counts for more than anything else. A file that is there
+    /// and cannot be read is an error: what it forbids is not known then.
+    pub(crate) fn take_managed(&mut self, environment: &Environment) -> Result<(), Failure> {
+        let path = environment.managed_permissions();
+        match std::fs::symlink_metadata(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            _ => {}
+        }
+        let problem = |what: String| Failure::configuration(format!("{}: {what}", path.display()));
+        let text = named_file::read(&path).map_err(|error| problem(error.to_string()))?;
+        let file: ManagedFile =
+            toml::from_str(&text).map_err(|error| problem(error.message().trim().to_owned()))?;
+        let origin = Origin::Managed(path.clone());
+        self.take_config(&file.permissions, file.sandbox, &origin)
+    }
+
+    /// Takes what was said on the command line.
+    pub(crate) fn take_flags(&mut self, flags: &PermissionFlags) -> Result<(), Failure> {
+        let all = [
+            (Verdict::Allow, &flags.allow, "--allow"),
+            (Verdict::Deny, &flags.deny, "--deny"),
+            (Verdict::Ask, &flags.ask, "--ask"),
+        ];
+        for (verdict, rules, flag) in all {
+            for rule in rules {
+                let rule = Rule::parse(verdict, rule)
+                    .map_err(|error| Failure::usage(format!("{flag}: {error}")))?;
+                self.rules.push((Layer::Run, rule, Origin::Flag(flag)));
+            }
+        }
+        if flags.allow_all {
+            self.allow_all = true;
+            for subject in ["read", "write", "run", "net", "tool", "opaque"] {
+                if let Ok(rule) = Rule::parse(Verdict::Allow, subject) {
+                    let origin = Origin::Flag("--allow-all");
+                    self.rules.push((Layer::Run, rule, origin));
+                }
+            }
+        }
+        let managed = |origin: &Origin| matches!(origin, Origin::Managed(_));
+        let is_managed = self.profile.as_ref().is_some_and(|it| managed(&it.origin));
+        if !is_managed {
+            let profile = flags.sandbox.as_ref();
+            let profile = profile
+                .map(|profile| profile_of(profile, "--sandbox"))
+                .transpose()?;
+            let off = flags.allow_all.then_some(Profile::Off);
+            put(&mut self.profile, off, &Origin::Flag("--allow-all"));
+            put(&mut self.profile, profile, &Origin::Flag("--sandbox"));
+        }
+        let is_managed = self.network.as_ref().is_some_and(|it| managed(&it.origin));
+        if flags.sandbox_network && !is_managed {
+            put(
+                &mut self.network,
+                Some(true),
+                &Origin::Flag("--sandbox-network"),
+            );
+        }
+        Ok(())
+    }
+}
+
+fn profile_of(text: &str, place: &str) -> Result<Profile, Failure> {
+    text.trim()
+        .parse()
+        .map_err(|error| Failure::configuration(format!("{place}: {error}")))
+}

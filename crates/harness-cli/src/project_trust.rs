@@ -1,0 +1,122 @@
+//! Whether the project that is worked in may change how the agent works.
+
+use std::path::{Path, PathBuf};
+
+use harness_trust::{ProjectTrust as Found, Trust, TrustStore};
+
+use crate::environment::Environment;
+use crate::settings::repository_root;
+use crate::trust_arguments::TrustFlags;
+
+/// What is said of the project's trust: by a flag for this command, else by the user's store.
+#[derive(Debug, Default)]
+pub(crate) struct ProjectTrust {
+    store: Option<TrustStore>,
+    flag: Option<Trust>,
+    /// The folder that is worked in.
+    folder: PathBuf,
+    /// What the store says of it.
+    found: Found,
+    /// Why the store cannot be used; then nothing is trusted by it.
+    pub(crate) problem: Option<String>,
+}
+
+impl ProjectTrust {
+    /// Looks a folder up.
+    pub(crate) fn read(environment: &Environment, folder: &Path, flags: &TrustFlags) -> Self {
+        let store = store(environment);
+        let flag = match (flags.trust, flags.no_trust) {
+            (true, _) => Some(Trust::Full),
+            (_, true) => Some(Trust::None),
+            _ => None,
+        };
+        let found = store.as_ref().map(|store| store.find(folder));
+        let (found, problem) = match found {
+            None => (Found::default(), None),
+            Some(Ok(found)) => (found, None),
+            Some(Err(error)) => (Found::default(), Some(error.to_string())),
+        };
+        Self {
+            store,
+            flag,
+            folder: folder.to_owned(),
+            found,
+            problem,
+        }
+    }
+
+    /// Whether the folder that is worked in is trusted.
+    pub(crate) fn is_full(&self) -> bool {
+        match self.flag {
+            Some(flag) => flag == Trust::Full,
+            None => self.found.is_full(),
+        }
+    }
+
+    /// Whether anybody has said anything of it.
+    pub(crate) fn is_decided(&self) -> bool {
+        self.flag.is_some() || self.found.trust.is_some()
+    }
+
+    /// Whether the files of a project, which is the folder that is worked in or one above it, may be used.
+    pub(crate) fn trusts(&self, project: &Path) -> bool {
+        match (self.flag, &self.found.trust, &self.store) {
+            (Some(flag), ..) => flag == Trust::Full,
+            // Who said no to a folder within a trusted one wants nothing from above there, either.
+            (None, Some((Trust::None, _)), _) | (None, _, None) => false,
+            (None, _, Some(store)) => store.find(project).is_ok_and(|found| found.is_full()),
+        }
+    }
+
+    /// The project: the repository that is worked in, or the folder.
+    pub(crate) fn project(&self) -> &Path {
+        repository_root(&self.folder).unwrap_or(&self.folder)
+    }
+
+    /// What the store says of the folder.
+    pub(crate) fn found(&self) -> &Found {
+        &self.found
+    }
+
+    /// The store.
+    pub(crate) fn store(&self) -> Option<&TrustStore> {
+        self.store.as_ref()
+    }
+
+    /// What trusts the project, in words that follow a semicolon.
+    pub(crate) fn way(&self) -> String {
+        format!(
+            "`harness trust allow {}` trusts its project, --trust does so for one command",
+            shell_word(&self.project().display().to_string())
+        )
+    }
+
+    /// Where the word for the project's trust comes from, for people.
+    pub(crate) fn explain(&self) -> String {
+        match (self.flag, &self.found.trust) {
+            (Some(Trust::Full), _) => "trusted for this command".to_owned(),
+            (Some(Trust::None), _) => "not trusted: so it was said for this command".to_owned(),
+            (None, Some((trust, folder))) => {
+                let not = if *trust == Trust::None { "not " } else { "" };
+                format!("{not}trusted, by what was said of {}", folder.display())
+            }
+            (None, None) => "not trusted: nobody has said so".to_owned(),
+        }
+    }
+}
+
+/// The user's store of trust.
+pub(crate) fn store(environment: &Environment) -> Option<TrustStore> {
+    let data = environment.data_folder()?;
+    Some(TrustStore::new(data.join("trust.toml")))
+}
+
+/// A word as a shell reads it.
+pub(crate) fn shell_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%,~".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}

@@ -1,0 +1,130 @@
+//! What a run may do: from settings and trust to the policy of an agent.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use harness_agent::middlewares::PlanModeMiddleware;
+use harness_trust::{Approver, Layer, Permissions, PlaceOfRuns, Rule, Rules, Verdict};
+
+use crate::failure::Failure;
+use crate::project_trust::shell_word;
+use crate::settings::Origin;
+use crate::setup::Setup;
+
+/// The rules that count in a folder, each with where it stands, those of the settings first.
+pub(crate) fn rules(setup: &Setup) -> Result<Vec<(Layer, Rule, Origin)>, Failure> {
+    let mut rules = setup.settings.permissions.rules.clone();
+    let trust = &setup.settings.trust;
+    if let Some(store) = trust.store() {
+        let origin = Origin::Trust(store.path().to_owned());
+        for (verdict, rule) in &trust.found().rules {
+            let rule = Rule::parse(*verdict, rule)
+                .map_err(|error| Failure::configuration(format!("{origin}: {error}")))?;
+            rules.push((Layer::Project, rule, origin.clone()));
+        }
+    }
+    for (verdict, subject) in own_folders(setup) {
+        // A path that no rule can name is asked about.
+        if let Ok(rule) = Rule::parse(verdict, &subject) {
+            rules.push((Layer::BuiltIn, rule, Origin::Program));
+        }
+    }
+    Ok(rules)
+}
+
+/// What the program's own tools need outside of the workspace: skills are read, plans are written.
+fn own_folders(setup: &Setup) -> Vec<(Verdict, String)> {
+    let environment = &setup.environment;
+    let folder = |folder: PathBuf| {
+        let real = folder.canonicalize().unwrap_or(folder);
+        Some(format!("{}/**", real.to_str()?))
+    };
+    let skills = [
+        environment.config_folder().map(|it| it.join("skills")),
+        environment.cache_folder().map(|it| it.join("skills")),
+        Some(environment.managed_skills()),
+    ];
+    let named = setup.settings.skills.named.iter();
+    let named = named.flat_map(|named| named.value.clone()).map(Some);
+    let skills = skills.into_iter().chain(named).flatten();
+    let read = skills.filter_map(folder).map(|it| format!("read({it})"));
+    let plans = environment.state_folder().map(|it| it.join("plans"));
+    let plans = plans.and_then(folder);
+    let write = plans.map(|it| format!("write({it})"));
+    read.chain(write).map(|it| (Verdict::Allow, it)).collect()
+}
+
+/// Where runs take place.
+pub(crate) fn place(setup: &Setup, folder: &Path, is_demo: bool, sandboxed: bool) -> PlaceOfRuns {
+    let mut place = PlaceOfRuns::new(folder);
+    place.home = setup.environment.home();
+    place.temp = Some(setup.environment.temporary_folder());
+    // The demonstration's project is the program's own.
+    place.is_trusted = is_demo || setup.settings.trust.is_full();
+    place.is_sandboxed = sandboxed;
+    place
+}
+
+/// The policy of an agent that works in a folder.
+pub(crate) fn permissions(
+    setup: &Setup,
+    place: PlaceOfRuns,
+    is_demo: bool,
+    approver: Arc<dyn Approver>,
+    plan: Option<&PlanModeMiddleware>,
+) -> Result<Permissions, Failure> {
+    let mut all = Rules::new();
+    for (layer, rule, _) in rules(setup)? {
+        all.add(layer, rule);
+    }
+    if is_demo {
+        // What it does is known, and it cannot wait for a yes.
+        for subject in ["run", "opaque"] {
+            if let Ok(rule) = Rule::parse(Verdict::Allow, subject) {
+                all.add(Layer::BuiltIn, rule);
+            }
+        }
+    }
+    let trust = &setup.settings.trust;
+    let mut permissions = Permissions::new(all, place).approver(approver);
+    for (tool, (verdict, _)) in &trust.found().tools {
+        permissions = permissions.tool(tool, *verdict);
+    }
+    if let Some(store) = trust.store().cloned().filter(|_| !is_demo) {
+        let project = trust.project().to_owned();
+        permissions = permissions.remember(move |rules| {
+            for rule in rules {
+                store
+                    .add_rule(&project, rule.verdict, &rule.subject.to_string())
+                    .map_err(|error| error.to_string())?;
+            }
+            Ok(())
+        });
+    }
+    let is_trusted = trust.is_full();
+    permissions = permissions.advice(move |rules| advice(rules, is_trusted));
+    if let Some(plan) = plan {
+        let plan = plan.clone();
+        permissions = permissions.refused_by(move |cx, effects| plan.refuses(cx, effects));
+    }
+    Ok(permissions)
+}
+
+/// What to do about a call that nobody could be asked about.
+fn advice(rules: &[String], is_trusted: bool) -> String {
+    let rules: Vec<String> = match rules {
+        [] => vec!["opaque".to_owned()],
+        rules => rules.iter().map(|rule| shell_word(rule)).collect(),
+    };
+    let flags: Vec<String> = rules.iter().map(|rule| format!("--allow {rule}")).collect();
+    let mut text = format!(
+        "The user can allow it with `harness run {}`",
+        flags.join(" ")
+    );
+    if is_trusted {
+        text.push('.');
+    } else {
+        text.push_str(", or trust the project with `harness trust allow` or --trust.");
+    }
+    text
+}

@@ -1,0 +1,59 @@
+//! The first time in a project: whether it is trusted.
+
+use harness_core::CancellationToken;
+use harness_trust::Trust;
+
+use crate::arguments::AgentArguments;
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::project_trust::ProjectTrust;
+use crate::setup::working_folder;
+use crate::terminal::one_line;
+use crate::tty::Tty;
+
+/// Asks, if there is a person at the terminal and nothing has been said of the project yet. What is answered
+/// holds for this command, and is kept if the person wants it so.
+pub(crate) fn ask(
+    environment: &Environment,
+    arguments: &mut AgentArguments,
+) -> Result<(), Failure> {
+    let folder = working_folder(arguments.cwd.as_deref())?;
+    let trust = ProjectTrust::read(environment, &folder, &arguments.trust);
+    if trust.is_decided() || trust.problem.is_some() {
+        return Ok(());
+    }
+    let Some(mut tty) = Tty::open() else {
+        return Ok(());
+    };
+    let project = one_line(&trust.project().display().to_string());
+    tty.say(&format!(
+        "Do you trust {project}?\n  If so, its own configuration, prompts, skills and hooks are used, files in \
+         it are changed without a\n  question, and commands run in a sandbox. If not, you are asked about all \
+         that.\n"
+    ));
+    loop {
+        tty.forget_typed();
+        tty.say("[y] yes, always  [o] yes, this once  [n] no, never  [Enter] not now: ");
+        let Some(line) = tty.line(&CancellationToken::new()) else {
+            tty.say("\n");
+            return Ok(());
+        };
+        let kept = match line.to_lowercase().as_str() {
+            "y" | "yes" => Some(Trust::Full),
+            "n" | "no" => Some(Trust::None),
+            "o" => None,
+            "" => {
+                arguments.trust.no_trust = true;
+                return Ok(());
+            }
+            _ => continue,
+        };
+        arguments.trust.trust = kept != Some(Trust::None);
+        arguments.trust.no_trust = !arguments.trust.trust;
+        if let (Some(kept), Some(store)) = (kept, trust.store()) {
+            let set = store.set(trust.project(), kept);
+            set.map_err(|error| Failure::failed(error.to_string()))?;
+        }
+        return Ok(());
+    }
+}

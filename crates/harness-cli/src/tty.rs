@@ -1,0 +1,74 @@
+//! The terminal that a person sits at, for questions.
+
+use std::fs::{File, OpenOptions};
+use std::io::{IsTerminal, Read as _, Write as _};
+
+use harness_core::CancellationToken;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::termios::{QueueSelector, tcflush};
+
+/// How often it is looked whether the run was cancelled while an answer is waited for.
+const GLANCE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 50_000_000,
+};
+
+/// The most bytes of an answer.
+const MAX_ANSWER: usize = 4096;
+
+/// A terminal with a person at it: what is typed comes from there, and what is said goes there.
+pub(crate) struct Tty {
+    file: File,
+}
+
+impl Tty {
+    /// The terminal, if there is a person at it: standard input and standard error are one. Somebody who pipes
+    /// something in, or keeps the errors in a file, is a script as like as not.
+    pub(crate) fn open() -> Option<Self> {
+        if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+            return None;
+        }
+        let file = OpenOptions::new().read(true).write(true).open("/dev/tty");
+        Some(Self { file: file.ok()? })
+    }
+
+    /// Writes. What cannot be written is not read either, so nobody will answer.
+    pub(crate) fn say(&mut self, text: &str) {
+        let _ = self.file.write_all(text.as_bytes());
+        let _ = self.file.flush();
+    }
+
+    /// Forgets what was typed before the question could be read: it was meant for something else.
+    pub(crate) fn forget_typed(&self) {
+        let _ = tcflush(&self.file, QueueSelector::IFlush);
+    }
+
+    /// Waits for a line. `None` at the end of input, on an error, and when `cancel` fires. Blocks.
+    pub(crate) fn line(&mut self, cancel: &CancellationToken) -> Option<String> {
+        let mut line = Vec::new();
+        loop {
+            if cancel.is_cancelled() {
+                return None;
+            }
+            let mut ready = [PollFd::new(&self.file, PollFlags::IN)];
+            match poll(&mut ready, Some(&GLANCE)) {
+                Ok(0) | Err(rustix::io::Errno::INTR) => continue,
+                Ok(_) => {}
+                Err(_) => return None,
+            }
+            let mut piece = [0; 256];
+            let count = match self.file.read(&mut piece) {
+                Ok(0) => return None,
+                Ok(count) => count,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(_) => return None,
+            };
+            line.extend_from_slice(piece.get(..count).unwrap_or_default());
+            if line.contains(&b'\n') || line.len() > MAX_ANSWER {
+                break;
+            }
+        }
+        let text = String::from_utf8_lossy(&line);
+        Some(text.lines().next().unwrap_or_default().trim().to_owned())
+    }
+}

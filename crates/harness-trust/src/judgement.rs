@@ -1,0 +1,198 @@
+//! What is decided about one call, and how that is told.
+
+use harness_core::{
+    ActiveCall, HookVerdict, PermissionDecision, PermissionReport, PermissionSource, ToolEffects,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::approver::{Question, Scope};
+use crate::atom::Atom;
+use crate::atoms::Atoms;
+use crate::decision::{Decision, Decisions};
+use crate::rule::{Rule, Verdict};
+use crate::shell::visible;
+use crate::surroundings::Surroundings;
+
+/// A call, and what it would do.
+pub(crate) struct Asked<'a> {
+    pub(crate) call: &'a ActiveCall,
+    pub(crate) effects: &'a ToolEffects,
+    pub(crate) atoms: &'a Atoms,
+    pub(crate) surroundings: &'a Surroundings,
+    pub(crate) hook: Option<&'a HookVerdict>,
+}
+
+/// What was decided, as it is on record.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Judgement {
+    #[serde(flatten)]
+    pub(crate) report: PermissionReport,
+    /// Whether the yes was for these arguments alone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) exact: bool,
+    /// The state of what was shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) preview: Option<u64>,
+}
+
+/// A call and what the rules say of it.
+pub(crate) struct Report<'a> {
+    pub(crate) asked: &'a Asked<'a>,
+    pub(crate) decisions: Decisions,
+    /// What is decided of the tool, whatever the call would do.
+    pub(crate) of_tool: Option<Verdict>,
+}
+
+impl Report<'_> {
+    fn judged(&self, decision: PermissionDecision, by: PermissionSource) -> Judgement {
+        let mut report =
+            PermissionReport::new(&self.asked.call.id, &self.asked.call.name, decision, by);
+        report.effects = self.words();
+        // The rule that kept it from being allowed; of those that allow, the one that is highest.
+        let ruled = |(_, decision): &&(Atom, Decision)| decision.rule.is_some();
+        let rule = match self.decisions.verdict {
+            Verdict::Allow => {
+                let layer = |it: &&(Atom, Decision)| it.1.rule.as_ref().map(|rule| rule.layer);
+                self.decisions.each.iter().filter(ruled).max_by_key(layer)
+            }
+            _ => self.decisions.reasons().find(ruled),
+        };
+        if let Some(rule) = rule.and_then(|(_, decision)| decision.rule.as_ref()) {
+            report.rule = Some(rule.text.clone());
+            report.layer = Some(rule.layer.as_str().to_owned());
+        }
+        Judgement {
+            report,
+            exact: false,
+            preview: None,
+        }
+    }
+
+    fn words(&self) -> Vec<String> {
+        let each = self.decisions.each.iter();
+        each.map(|(atom, _)| atom.to_string()).collect()
+    }
+
+    pub(crate) fn by_rule(&self) -> Judgement {
+        let by = match self.asked.hook {
+            Some(_) => PermissionSource::Hook,
+            None => PermissionSource::Rule,
+        };
+        if self.decisions.verdict == Verdict::Allow {
+            return self.judged(PermissionDecision::Allow, by);
+        }
+        let tool = &self.asked.call.name;
+        if self.of_tool == Some(Verdict::Deny) {
+            let reason = format!("the tool `{tool}` is denied here.");
+            return self.denied(PermissionSource::Rule, &reason);
+        }
+        let reasons = self.decisions.reasons();
+        let reasons: Vec<String> = reasons
+            .map(|(atom, decision)| match &decision.rule {
+                Some(rule) => format!("`deny {rule}` is about a call that {atom}"),
+                None => format!("a call that {atom} is denied"),
+            })
+            .collect();
+        self.denied(by, &format!("{}.", reasons.join("; ")))
+    }
+
+    pub(crate) fn allowed(&self, scope: Scope) -> Judgement {
+        let mut judgement = self.judged(PermissionDecision::Allow, PermissionSource::Person);
+        judgement.report.scope = Some(scope.word().to_owned());
+        judgement.exact = true;
+        judgement
+    }
+
+    pub(crate) fn denied(&self, by: PermissionSource, reason: &str) -> Judgement {
+        let mut judgement = self.judged(PermissionDecision::Deny, by);
+        judgement.report.reason = Some(reason.to_owned());
+        judgement
+    }
+
+    pub(crate) fn nobody(&self, advice: &dyn Fn(&[String]) -> String) -> Judgement {
+        let reasons = self.decisions.reasons();
+        let mut what: Vec<String> = reasons.map(|(atom, _)| atom.to_string()).collect();
+        if what.is_empty() {
+            what = self.words();
+        }
+        let rules: Vec<String> = self
+            .needed()
+            .iter()
+            .map(|rule| rule.subject.to_string())
+            .collect();
+        let reason = format!(
+            "a call that {} needs a yes, and nobody is there to ask. {}",
+            what.join(" and "),
+            advice(&rules)
+        );
+        self.denied(PermissionSource::Nobody, &reason)
+    }
+
+    /// The rules that would allow it, each about just this.
+    fn needed(&self) -> Vec<Rule> {
+        let asked = self.decisions.reasons();
+        let mut rules: Vec<Rule> = Vec::new();
+        for (atom, _) in asked {
+            if let Some(rule) = atom.narrowest_rule(self.asked.surroundings)
+                && !rules.contains(&rule)
+            {
+                rules.push(rule);
+            }
+        }
+        rules
+    }
+
+    /// The rules that a yes for more than once would make; `None` where it can be given only once.
+    pub(crate) fn rules(&self) -> Option<Vec<Rule>> {
+        let asked: Vec<_> = self.decisions.reasons().collect();
+        let is_certain = asked
+            .iter()
+            .all(|(atom, _)| !matches!(atom, Atom::Opaque(_)));
+        let rules = self.needed();
+        (is_certain && !asked.is_empty() && !rules.is_empty()).then_some(rules)
+    }
+
+    pub(crate) fn question(
+        &self,
+        preview: Option<String>,
+        rules: Option<&[Rule]>,
+        can_remember: bool,
+        again: bool,
+    ) -> Question {
+        let mut scopes = vec![Scope::Once];
+        if rules.is_some() {
+            scopes.push(Scope::Run);
+            if can_remember {
+                scopes.push(Scope::Project);
+            }
+        }
+        let reasons = self
+            .decisions
+            .reasons()
+            .map(|(atom, decision)| match &decision.rule {
+                Some(rule) => format!("`ask {rule}` is about a call that {atom}"),
+                None => format!("no rule is about a call that {atom}"),
+            });
+        let mut reasons: Vec<String> = reasons.collect();
+        if reasons.is_empty() {
+            reasons.push(format!(
+                "the tool `{}` is asked about here",
+                self.asked.call.name
+            ));
+        }
+        if let Some(reason) = self.asked.hook.and_then(|hook| hook.reason.as_deref()) {
+            reasons.push(format!("a hook says: {}", visible(reason)));
+        }
+        let rules = rules.unwrap_or_default().iter();
+        Question {
+            tool: visible(&self.asked.call.name),
+            call_id: self.asked.call.id.clone(),
+            effects: self.words(),
+            reasons,
+            preview,
+            rules: rules.map(|rule| rule.subject.to_string()).collect(),
+            scopes,
+            again,
+        }
+    }
+}

@@ -1,0 +1,409 @@
+//! The middleware that decides about each call.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use futures::FutureExt;
+use harness_core::{
+    ActiveCall, Event, FailurePolicy, HookDecision, HookSet, HookVerdict, Middleware, NextAgent,
+    NextTool, PermissionDecision, PermissionSource, Permit, RunContext, RunInput, RunOutcome,
+    ToolEffects, ToolOutcome,
+};
+
+use crate::approver::{Answer, Approver, Never, Scope, SharedApprover};
+use crate::atoms::Atoms;
+use crate::decision::Decisions;
+use crate::judgement::{Asked, Judgement, Report};
+use crate::layer::Layer;
+use crate::place_of_runs::PlaceOfRuns;
+use crate::rule::{Rule, Verdict};
+use crate::rules::Rules;
+use crate::surroundings::Surroundings;
+
+/// How often somebody is asked again about a call because what it leads to has changed meanwhile.
+const MAX_QUESTIONS: usize = 3;
+
+/// The name of the middleware: who refuses a call, as the model is told.
+const NAME: &str = "permissions";
+
+/// Decides about each call by what it would do, before anything else sees it: `allow`, `deny` or `ask`.
+///
+/// What a rule or a yes lets through is handed on as a [`Permit`]: the call is held to it. What has to be asked
+/// is asked of the [`Approver`], one question at a time; without one it is refused, with the rule that would
+/// allow it. Each decision goes through the journal, so that nobody is asked twice about one call, and is told
+/// of as [`Event::Permission`].
+///
+/// It stands outside all other middlewares but those that [record](harness_core::Middleware::order) runs and
+/// the user's own hooks: a middleware that changes a call's arguments must stand further out than
+/// [`Permissions::ORDER`], or the changed call is refused.
+///
+/// Nothing of a run is kept in it: what was granted for a run lies in the run's context.
+#[derive(Clone)]
+pub struct Permissions {
+    settings: Arc<Settings>,
+}
+
+#[derive(Clone)]
+struct Settings {
+    rules: Rules,
+    place: PlaceOfRuns,
+    tools: BTreeMap<String, Verdict>,
+    approver: Arc<dyn Approver>,
+    remember: Option<Remember>,
+    advice: Advice,
+    refusals: Vec<Refusal>,
+}
+
+type Remember = Arc<dyn Fn(&[Rule]) -> Result<(), String> + Send + Sync>;
+type Advice = Arc<dyn Fn(&[String]) -> String + Send + Sync>;
+type Refusal = Arc<dyn Fn(&RunContext, &ToolEffects) -> Option<ToolOutcome> + Send + Sync>;
+
+impl Permissions {
+    /// Where it stands among middlewares.
+    pub const ORDER: i32 = i32::MAX - 2;
+
+    /// By these rules, in this place. What has to be asked is refused until there is an
+    /// [approver](Self::approver).
+    pub fn new(rules: Rules, place: PlaceOfRuns) -> Self {
+        Self {
+            settings: Arc::new(Settings {
+                rules,
+                place,
+                tools: BTreeMap::new(),
+                approver: Arc::new(Never),
+                remember: None,
+                advice: Arc::new(advice),
+                refusals: Vec::new(),
+            }),
+        }
+    }
+
+    /// Who is asked. A run whose caller has a [`SharedApprover`] among its attributes asks that one.
+    pub fn approver(self, approver: Arc<dyn Approver>) -> Self {
+        self.with(|settings| settings.approver = approver)
+    }
+
+    /// What is decided of a tool whatever it would do: `allow` opens all that no rule denies.
+    pub fn tool(self, name: impl Into<String>, verdict: Verdict) -> Self {
+        self.with(|settings| {
+            settings.tools.insert(name.into(), verdict);
+        })
+    }
+
+    /// Keeps rules that somebody said yes to for the whole project. Without it, that is not offered.
+    pub fn remember(
+        self,
+        remember: impl Fn(&[Rule]) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        self.with(|settings| settings.remember = Some(Arc::new(remember)))
+    }
+
+    /// What to do about a call that nobody could be asked about: a sentence, from the rules that would allow
+    /// it; none, if no rule but `opaque` would.
+    pub fn advice(self, advice: impl Fn(&[String]) -> String + Send + Sync + 'static) -> Self {
+        self.with(|settings| settings.advice = Arc::new(advice))
+    }
+
+    /// What refuses a call further in, whatever is answered: so that nobody is asked for nothing.
+    pub fn refused_by(
+        self,
+        refusal: impl Fn(&RunContext, &ToolEffects) -> Option<ToolOutcome> + Send + Sync + 'static,
+    ) -> Self {
+        self.with(|settings| settings.refusals.push(Arc::new(refusal)))
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+        change(Arc::make_mut(&mut self.settings));
+        self
+    }
+
+    /// What would be decided about these effects, without asking anybody.
+    pub fn decide(&self, tool: &str, effects: &ToolEffects, root: Option<&Path>) -> Decisions {
+        let surroundings = self.settings.place.surroundings(root);
+        let atoms = Atoms::of(tool, effects, &surroundings);
+        let run = RunState::new(surroundings);
+        self.settings.decide(tool, &atoms, &run, None)
+    }
+}
+
+impl fmt::Debug for Permissions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Permissions")
+            .field("rules", &self.settings.rules)
+            .field("place", &self.settings.place)
+            .field("tools", &self.settings.tools)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is known of one run: a value of its context.
+#[derive(Debug)]
+struct RunState {
+    surroundings: Arc<Surroundings>,
+    /// What was granted in it.
+    granted: Mutex<Vec<Rule>>,
+    /// Held while somebody is asked.
+    asking: futures::lock::Mutex<()>,
+}
+
+impl RunState {
+    fn new(surroundings: Surroundings) -> Self {
+        Self {
+            surroundings: Arc::new(surroundings),
+            granted: Mutex::default(),
+            asking: futures::lock::Mutex::default(),
+        }
+    }
+
+    fn grant(&self, rules: &[Rule]) {
+        let mut known = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        for rule in rules {
+            if !known.contains(rule) {
+                known.push(rule.clone());
+            }
+        }
+    }
+
+    fn granted(&self) -> Vec<Rule> {
+        let rules = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        rules.clone()
+    }
+}
+
+
+#[async_trait]
+impl Middleware for Permissions {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn order(&self) -> i32 {
+        Self::ORDER
+    }
+
+    fn hooks(&self) -> HookSet {
+        HookSet::AGENT | HookSet::TOOL_CALL
+    }
+
+    fn on_failure(&self) -> FailurePolicy {
+        FailurePolicy::FailClosed
+    }
+
+    async fn on_agent(&self, cx: &RunContext, input: RunInput, next: NextAgent<'_>) -> RunOutcome {
+        let surroundings = self.settings.place.surroundings(cx.working_dir());
+        let cx = cx.with_value(RunState::new(surroundings));
+        next.run(&cx, input).await
+    }
+
+    async fn on_tool_call(
+        &self,
+        cx: &RunContext,
+        call: ActiveCall,
+        next: NextTool<'_>,
+    ) -> ToolOutcome {
+        let effects = call.effects(cx);
+        // What cannot be executed is told why, and by nobody else; but it must stay as it is.
+        if call.check().is_err() {
+            let permit = Permit::new(effects).with_arguments(Arc::clone(&call.arguments));
+            return next.run(&cx.with_value(permit), call).await;
+        }
+        for refusal in &self.settings.refusals {
+            if let Some(outcome) = refusal(cx, &effects) {
+                return outcome;
+            }
+        }
+        let outside;
+        let run = if let Some(run) = cx.value::<RunState>() {
+            run
+        } else {
+            outside = RunState::new(self.settings.place.surroundings(cx.working_dir()));
+            &outside
+        };
+        let atoms = Atoms::of(&call.name, &effects, &run.surroundings);
+        let asked = Asked {
+            call: &call,
+            effects: &effects,
+            atoms: &atoms,
+            surroundings: &run.surroundings,
+            hook: cx.value(),
+        };
+        let words: Vec<String> = atoms.iter().map(ToString::to_string).collect();
+        let mut judged = None;
+        // What is on record may have been decided when a path led elsewhere.
+        for _ in 0..2 {
+            let judge = self.settings.judge(cx, &asked, run);
+            let on_record = async { serde_json::to_value(judge.await).unwrap_or_default() };
+            let Some(value) = next.decide(&call, "permission", on_record.boxed()).await else {
+                return ToolOutcome::Interrupted;
+            };
+            let judgement: Option<Judgement> = serde_json::from_value(value).ok();
+            judged = judgement.filter(|judgement| judgement.report.effects == words);
+            if judged.is_some() {
+                break;
+            }
+        }
+        let Some(Judgement {
+            report,
+            exact,
+            preview,
+        }) = judged
+        else {
+            return denied("what the call would do has changed. Make it again.");
+        };
+        let (decision, reason) = (report.decision, report.reason.clone());
+        cx.emit(Event::Permission(Box::new(report)));
+        if decision == PermissionDecision::Deny {
+            return denied(reason.as_deref().unwrap_or("it is not allowed"));
+        }
+        let mut permit = Permit::new(effects.clone()).except(self.settings.withheld(run));
+        if exact || !effects.is_known() {
+            permit = permit.with_arguments(Arc::clone(&call.arguments));
+        }
+        if let Some(state) = preview {
+            permit = permit.with_preview(state);
+        }
+        next.run(&cx.with_value(permit), call).await
+    }
+}
+
+impl Settings {
+    fn decide(
+        &self,
+        tool: &str,
+        atoms: &Atoms,
+        run: &RunState,
+        hook: Option<&HookVerdict>,
+    ) -> Decisions {
+        let granted = run.granted();
+        let mut decisions = if granted.is_empty() {
+            self.rules.decide_all(atoms, &run.surroundings)
+        } else {
+            let mut rules = self.rules.clone();
+            for rule in granted {
+                rules.add(Layer::Run, rule);
+            }
+            rules.decide_all(atoms, &run.surroundings)
+        };
+        let of_tool = self.tools.get(tool).copied();
+        // The stricter one of both.
+        let of_hook = hook.map(|hook| match hook.decision {
+            HookDecision::Allow => Verdict::Allow,
+            HookDecision::Ask => Verdict::Ask,
+        });
+        match of_tool.max(of_hook) {
+            None => {}
+            Some(Verdict::Allow) => {
+                for (_, decision) in &mut decisions.each {
+                    if decision.verdict == Verdict::Ask {
+                        decision.verdict = Verdict::Allow;
+                    }
+                }
+                let verdicts = decisions.each.iter().map(|(_, it)| it.verdict);
+                decisions.verdict = verdicts.max().unwrap_or(Verdict::Allow);
+            }
+            Some(worse) => decisions.verdict = decisions.verdict.max(worse),
+        }
+        decisions
+    }
+
+    /// Which files of a folder a search leaves out, although the folder may be read.
+    fn withheld(&self, run: &RunState) -> impl Fn(&Path) -> bool + Send + Sync + use<> {
+        let (rules, surroundings) = (self.rules.clone(), Arc::clone(&run.surroundings));
+        move |path| rules.withholds(path, &surroundings)
+    }
+
+    /// Decides about a call: by rules, or by somebody's word.
+    async fn judge(&self, cx: &RunContext, asked: &Asked<'_>, run: &RunState) -> Judgement {
+        let decide = || self.decide(&asked.call.name, asked.atoms, run, asked.hook);
+        let report = |decisions| Report {
+            asked,
+            decisions,
+            of_tool: self.tools.get(&asked.call.name).copied(),
+        };
+        let decisions = decide();
+        if decisions.verdict != Verdict::Ask {
+            return report(decisions).by_rule();
+        }
+        // One question at a time; and what the one before was answered may answer this one.
+        let _asking = run.asking.lock().await;
+        let decisions = decide();
+        if decisions.verdict != Verdict::Ask {
+            return report(decisions).by_rule();
+        }
+        self.ask(cx, &report(decisions), run).await
+    }
+
+    async fn ask(&self, cx: &RunContext, report: &Report<'_>, run: &RunState) -> Judgement {
+        let Asked { call, effects, .. } = *report.asked;
+        let shared = cx.attributes().get::<SharedApprover>();
+        let approver = shared.as_ref().map_or(&self.approver, |shared| &shared.0);
+        let rules = report.rules();
+        let mut again = false;
+        for _ in 0..MAX_QUESTIONS {
+            let preview = call.preview(cx).await;
+            let question = report.question(
+                preview.as_ref().map(|preview| preview.text.clone()),
+                rules.as_deref(),
+                self.remember.is_some(),
+                again,
+            );
+            let answer = approver.ask(cx, &question).await;
+            if cx.cancellation().is_cancelled() {
+                return report.denied(PermissionSource::Nobody, "the run was cancelled.");
+            }
+            let scope = match answer {
+                Answer::Yes(scope) if question.scopes.contains(&scope) => scope,
+                Answer::Yes(_) => Scope::Once,
+                Answer::No { reason } => {
+                    let reason = match reason {
+                        Some(reason) => format!("the user said no: {reason}"),
+                        None => "the user said no.".to_owned(),
+                    };
+                    return report.denied(PermissionSource::Person, &reason);
+                }
+                Answer::Nobody => return report.nobody(&*self.advice),
+            };
+            // What was looked at is what runs.
+            let now = call.preview(cx).await;
+            let is_same = now.as_ref().map(|now| now.state) == preview.as_ref().map(|it| it.state);
+            if !is_same || call.effects(cx) != *effects {
+                again = true;
+                continue;
+            }
+            let rules = rules.unwrap_or_default();
+            let mut judgement = report.allowed(scope);
+            if scope >= Scope::Run {
+                run.grant(&rules);
+            }
+            if scope == Scope::Project
+                && let Some(remember) = &self.remember
+                && let Err(problem) = remember(&rules)
+            {
+                let message = format!("what was allowed could not be kept: {problem}");
+                cx.emit(Event::Warning { message });
+                judgement.report.scope = Some(Scope::Run.word().to_owned());
+            }
+            judgement.preview = preview.map(|preview| preview.state);
+            return judgement;
+        }
+        let reason = "what it would change keeps changing while it is asked about.";
+        report.denied(PermissionSource::Person, reason)
+    }
+}
+
+fn denied(reason: &str) -> ToolOutcome {
+    ToolOutcome::Denied {
+        by: NAME.to_owned(),
+        reason: reason.to_owned(),
+    }
+}
+
+fn advice(rules: &[String]) -> String {
+    match rules {
+        [] => "The rule `opaque` would allow it.".to_owned(),
+        rules => format!("It would be allowed by: {}.", rules.join(", ")),
+    }
+}
