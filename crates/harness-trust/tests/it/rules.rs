@@ -222,7 +222,10 @@ fn commands_are_matched_word_by_word() {
     }
 }
 
-/// Which rule decides about reading `/work/shop/x`, of rules like `user allow`.
+/// Rules by layer and verdict, and the verdict and layer that decide.
+type Row<'a> = (&'a [(Layer, Verdict)], Verdict, Option<Layer>);
+
+/// Which rule decides about reaching a host.
 fn decided(rules: &[(Layer, Verdict)]) -> (Verdict, Option<Layer>) {
     let add = |rules: Rules, (layer, verdict): &(Layer, Verdict)| {
         rules.with(*layer, Rule::parse(*verdict, "net").expect("a rule"))
@@ -236,7 +239,7 @@ fn decided(rules: &[(Layer, Verdict)]) -> (Verdict, Option<Layer>) {
 fn deny_wins_then_the_layer_then_ask() {
     use Layer::{Managed, Project, Run, User};
     use Verdict::{Allow, Ask, Deny};
-    let rows: &[(&[(Layer, Verdict)], Verdict, Option<Layer>)] = &[
+    let rows: &[Row<'_>] = &[
         (&[], Ask, None),
         (&[(User, Allow)], Allow, Some(User)),
         (&[(User, Allow), (User, Ask)], Ask, Some(User)),
