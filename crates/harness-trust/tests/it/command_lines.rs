@@ -90,7 +90,7 @@ fn decoded(text: &str) -> String {
 }
 
 pub(crate) fn surroundings(is_trusted: bool, is_sandboxed: bool) -> Surroundings {
-    Surroundings::new("/work/shop")
+    Surroundings::new("/srv/shop")
         .with_home("/home/user")
         .with_temp("/tmp/harness")
         .with_paths(Lexical)
