@@ -111,12 +111,11 @@ impl Atoms {
     }
 
     fn path(&mut self, path: &Path, surroundings: &Surroundings, atom: impl Fn(PathBuf) -> Atom) {
-        match surroundings.paths.real(path) {
-            Some(real) => self.push(atom(real)),
-            None => {
-                let opaque = Opaque::new(OpaqueKind::Folder, &path.to_string_lossy());
-                self.push(Atom::Opaque(opaque));
-            }
+        if let Some(real) = surroundings.paths.real(path) {
+            self.push(atom(real));
+        } else {
+            let opaque = Opaque::new(OpaqueKind::Folder, &path.to_string_lossy());
+            self.push(Atom::Opaque(opaque));
         }
     }
 }

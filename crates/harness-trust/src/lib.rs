@@ -23,7 +23,7 @@
 //! let rules = Rules::new()
 //!     .with(Layer::User, Rule::parse(Verdict::Allow, "run(cargo test *)")?)
 //!     .with(Layer::User, Rule::parse(Verdict::Deny, "run(git push *)")?);
-//! let surroundings = Surroundings::new("/work/shop").with_paths(Lexical);
+//! let surroundings = Surroundings::new("/srv/shop").with_paths(Lexical);
 //!
 //! let decide = |line| {
 //!     let atoms = Atoms::of_command(line, surroundings.root(), &surroundings);

@@ -78,7 +78,7 @@ impl PathGlob {
             None => None,
         };
         let last = rest.rsplit('/').next().unwrap_or_default();
-        let sample = last.replace("**", "x").replace('*', "x").replace('?', "x");
+        let sample = last.replace("**", "*").replace(['*', '?'], "x");
         Ok(Self {
             text: text.to_owned(),
             anchor,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::atom::Atom;
 use crate::error::Error;
 use crate::host_pattern::HostPattern;
+use crate::known::Purity;
 use crate::path_glob::PathGlob;
 use crate::run_pattern::RunPattern;
 use crate::surroundings::Surroundings;
@@ -81,19 +82,15 @@ impl FromStr for Subject {
     fn from_str(text: &str) -> Result<Self, Error> {
         let lead = text.len() - text.trim_start().len();
         let trimmed = text.trim();
-        let (name, inner) = match trimmed.split_once('(') {
-            None => (trimmed, None),
-            Some((name, rest)) => match rest.strip_suffix(')') {
-                Some(inner) => (name, Some(inner)),
-                None => {
-                    let end = lead + trimmed.len();
-                    return Err(Error::new(
-                        text,
-                        end,
-                        format!("`{name}(` is not closed by `)`"),
-                    ));
-                }
-            },
+        let (name, inner) = if let Some((name, rest)) = trimmed.split_once('(') {
+            let Some(inner) = rest.strip_suffix(')') else {
+                let end = lead + trimmed.len();
+                let what = format!("`{name}(` is not closed by `)`");
+                return Err(Error::new(text, end, what));
+            };
+            (name, Some(inner))
+        } else {
+            (trimmed, None)
         };
         if !KINDS.contains(&name) {
             return Err(Error::new(text, lead, unknown(name)));
@@ -163,26 +160,30 @@ impl Subject {
 
     /// Whether it is about `atom`. To allow, it must be certain; to ask or deny, possible.
     pub(crate) fn is_about(&self, atom: &Atom, verdict: Verdict, around: &Surroundings) -> bool {
-        use crate::known::Purity;
-
         let must_be_certain = verdict == Verdict::Allow;
         match (&self.0, atom) {
             (Kind::Read(glob), Atom::Read(path)) | (Kind::Write(glob), Atom::Write(path)) => {
                 glob.as_ref().is_none_or(|glob| glob.matches(path, around))
             }
             (Kind::Read(glob), Atom::ReadMatching { folder, names }) => {
-                glob.as_ref().is_none_or(|glob| match must_be_certain {
-                    true => glob.covers(folder, names, around),
-                    false => glob.could_match(folder, names, around),
-                })
+                let is_about = |glob: &PathGlob| {
+                    if must_be_certain {
+                        glob.covers(folder, names, around)
+                    } else {
+                        glob.could_match(folder, names, around)
+                    }
+                };
+                glob.as_ref().is_none_or(is_about)
             }
             (Kind::Run(pattern), Atom::Run { command, .. }) => {
-                pattern
-                    .as_ref()
-                    .is_none_or(|pattern| match must_be_certain {
-                        true => pattern.matches(command),
-                        false => pattern.could_match(command),
-                    })
+                let is_about = |pattern: &RunPattern| {
+                    if must_be_certain {
+                        pattern.matches(command)
+                    } else {
+                        pattern.could_match(command)
+                    }
+                };
+                pattern.as_ref().is_none_or(is_about)
             }
             (Kind::Net(pattern), Atom::Net(host)) => pattern
                 .as_ref()

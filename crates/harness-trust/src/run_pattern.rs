@@ -135,9 +135,10 @@ impl RunPattern {
         words: &[Word],
         is_match: impl Fn(&WordPattern, &Word, usize) -> bool,
     ) -> bool {
-        let fits = match self.and_more {
-            true => words.len() >= self.words.len(),
-            false => words.len() == self.words.len(),
+        let fits = if self.and_more {
+            words.len() >= self.words.len()
+        } else {
+            words.len() == self.words.len()
         };
         let mut pairs = self.words.iter().zip(words).enumerate();
         let any = WordPattern(vec![String::new(), String::new()]);

@@ -22,7 +22,7 @@ use crate::surroundings::Surroundings;
 pub fn check_command_line(data: &[u8]) {
     let line = String::from_utf8_lossy(data);
     let place = Place {
-        folder: Some(Path::new("/work")),
+        folder: Some(Path::new("/srv")),
         home: Some(Path::new("/home/user")),
     };
     let parse = |line: &str| CommandLine::parse(line, &place);
@@ -51,7 +51,7 @@ pub fn check_command_line(data: &[u8]) {
         assert!(longer.commands.len() > parsed.commands.len(), "{longer}");
     }
 
-    let surroundings = Surroundings::new("/work").with_paths(Lexical);
+    let surroundings = Surroundings::new("/srv").with_paths(Lexical);
     let rules = Rules::new();
     let deny = Rule::parse(Verdict::Deny, "run(evil *)");
     let rules = deny.map_or_else(

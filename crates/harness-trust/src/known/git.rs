@@ -321,9 +321,7 @@ pub(super) fn known(arguments: &[Word]) -> Option<Known<'_>> {
             text => break text,
         }
     };
-    let Some(command) = COMMANDS.iter().find(|it| it.name == command) else {
-        return None;
-    };
+    let command = COMMANDS.iter().find(|it| it.name == command)?;
     if command.name == "stash" {
         let rest: Vec<_> = words.map(Word::literal).collect();
         return matches!(rest.as_slice(), [Some("list")]).then(here);

@@ -93,11 +93,10 @@ pub(crate) fn known<'a>(options: &Options, arguments: &'a [Word]) -> Option<Know
     });
     while let Some(word) = words.next() {
         match word {
-            Word::Unknown(_) => return None,
             Word::Glob { .. } if are_operands || options.is_tame || !word.may_be_option() => {
                 operands.push(word);
             }
-            Word::Glob { .. } => return None,
+            Word::Glob { .. } | Word::Unknown(_) => return None,
             Word::Literal(text) if are_operands || !text.starts_with('-') || text == "-" => {
                 operands.push(word);
             }

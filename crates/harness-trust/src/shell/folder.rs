@@ -25,17 +25,17 @@ impl After {
 
     /// The folder, however it ended.
     pub(super) fn either(self) -> Folder {
-        merge(self.success, self.failure)
+        merge(self.success, &self.failure)
     }
 }
 
 /// The folder where it is the one or the other.
-pub(super) fn merge(one: Folder, other: Folder) -> Folder {
+pub(super) fn merge(one: Folder, other: &Folder) -> Folder {
     one.filter(|folder| Some(folder) == other.as_ref())
 }
 
 /// Where `cd` with these words leads, if it succeeds.
-pub(super) fn change(words: &[Word], from: &Folder, home: Option<&Path>) -> Folder {
+pub(super) fn change(words: &[Word], from: Option<&Path>, home: Option<&Path>) -> Folder {
     let mut words = words.iter().skip(1).map(Word::literal).peekable();
     while let Some(Some("-L" | "-P" | "-e" | "--")) = words.peek() {
         let is_last = words.next() == Some(Some("--"));
@@ -56,8 +56,8 @@ pub(super) fn change(words: &[Word], from: &Folder, home: Option<&Path>) -> Fold
     if path.components().any(|part| part == Component::ParentDir) {
         return None;
     }
-    match path.is_absolute() {
-        true => Some(path.to_owned()),
-        false => from.as_ref().map(|from| from.join(path)),
+    if path.is_absolute() {
+        return Some(path.to_owned());
     }
+    from.map(|from| from.join(path))
 }

@@ -200,10 +200,10 @@ fn sed(arguments: &[Word]) -> Option<Judgement> {
         .any(|word| matches!(word.literal(), Some("-e" | "--expression")));
     while let Some(word) = words.next() {
         let Some(text) = word.literal() else {
-            match word.may_be_option() || is_script_due {
-                true => return opaque,
-                false => continue,
+            if word.may_be_option() || is_script_due {
+                return opaque;
             }
+            continue;
         };
         match text {
             "-e" | "--expression" => {

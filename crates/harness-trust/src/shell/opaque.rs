@@ -118,9 +118,9 @@ impl Opaque {
 impl fmt::Display for Opaque {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.kind.words())?;
-        match self.text.is_empty() {
-            true => Ok(()),
-            false => write!(f, ": {}", visible(&self.text)),
+        if self.text.is_empty() {
+            return Ok(());
         }
+        write!(f, ": {}", visible(&self.text))
     }
 }

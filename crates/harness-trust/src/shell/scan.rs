@@ -89,6 +89,18 @@ pub(super) fn scan(text: &str) -> Scan {
     scanner.end()
 }
 
+/// Whether `word` begins like an assignment to an element, and bash may read on behind its end for the `]`:
+/// `a[;]` is one word.
+fn has_open_subscript(word: &str) -> bool {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let Some(rest) = word.trim_start_matches(is_name).strip_prefix('[') else {
+        return false;
+    };
+    let balance = 1 + rest.matches('[').count();
+    !word.starts_with('[')
+        && (balance != rest.matches(']').count() || rest.contains(['\'', '"', '\\']))
+}
+
 impl Scanner<'_> {
     fn rest(&self) -> &str {
         self.text.get(self.at..).unwrap_or_default()
@@ -115,6 +127,9 @@ impl Scanner<'_> {
 
     fn end_word(&mut self) {
         if let Some(word) = self.word.take() {
+            if has_open_subscript(&word) {
+                self.stop(OpaqueKind::NotUnderstood);
+            }
             self.lexemes.push(Lexeme::Word(word));
         }
     }
@@ -289,9 +304,10 @@ impl Scanner<'_> {
                 let rest = self.rest();
                 let line = rest.split('\n').next().unwrap_or_default().to_owned();
                 self.at = (self.at + line.len() + 1).min(self.text.len());
-                let compared = match pending.strips_tabs {
-                    true => line.trim_start_matches('\t'),
-                    false => &line,
+                let compared = if pending.strips_tabs {
+                    line.trim_start_matches('\t')
+                } else {
+                    &line
                 };
                 if compared == pending.delimiter {
                     break;

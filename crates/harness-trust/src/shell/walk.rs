@@ -73,13 +73,13 @@ impl<'a> Walk<'a> {
                     self.folder = after.success;
                     let next = self.pipeline(pipeline);
                     after.success = next.success;
-                    after.failure = merge(after.failure, next.failure);
+                    after.failure = merge(after.failure, &next.failure);
                 }
                 ast::AndOr::Or(pipeline) => {
                     self.folder = after.failure;
                     let next = self.pipeline(pipeline);
                     after.failure = next.failure;
-                    after.success = merge(after.success, next.success);
+                    after.success = merge(after.success, &next.success);
                 }
             }
         }
@@ -89,12 +89,13 @@ impl<'a> Walk<'a> {
     fn pipeline(&mut self, pipeline: &ast::Pipeline) -> After {
         if let [command] = pipeline.seq.as_slice() {
             let after = self.command(command);
-            return match pipeline.bang {
-                true => After {
+            return if pipeline.bang {
+                After {
                     success: after.failure,
                     failure: after.success,
-                },
-                false => after,
+                }
+            } else {
+                after
             };
         }
         // Each part of a pipe is in a shell of its own.
@@ -192,7 +193,7 @@ impl<'a> Walk<'a> {
     fn branch(&mut self, list: &ast::CompoundList) {
         let before = self.folder.clone();
         self.list(list);
-        self.folder = merge(before, self.folder.take());
+        self.folder = merge(before, &self.folder.take());
     }
 
     /// Parts that may run any number of times: if one changes the folder, it is known in none of them.
@@ -263,7 +264,7 @@ impl<'a> Walk<'a> {
 
     fn run(&mut self, words: Vec<Word>) -> After {
         if words.first().and_then(Word::literal) == Some("cd") {
-            let target = change(&words, &self.folder, self.home);
+            let target = change(&words, self.folder.as_deref(), self.home);
             return After {
                 success: target,
                 failure: self.folder.clone(),
@@ -328,6 +329,9 @@ impl<'a> Walk<'a> {
             ast::IoFileRedirectTarget::Fd(_) => {}
             ast::IoFileRedirectTarget::Duplicate(word)
                 if is_duplicate && is_descriptor(&word.value) => {}
+            ast::IoFileRedirectTarget::Duplicate(word) if !is_plain_name(&word.value) => {
+                self.opaque(OpaqueKind::Redirect, &word.value);
+            }
             ast::IoFileRedirectTarget::Filename(word)
             | ast::IoFileRedirectTarget::Duplicate(word) => {
                 self.open(word, access);
@@ -358,6 +362,12 @@ impl<'a> Walk<'a> {
 fn is_descriptor(word: &str) -> bool {
     let digits = word.strip_suffix('-').unwrap_or(word);
     digits.bytes().all(|b| b.is_ascii_digit()) && !word.is_empty()
+}
+
+/// Whether `>&word` is certain to open the file `word`. Bash takes quotes off this word twice, and one that
+/// begins with a digit or `-` is two words for it.
+fn is_plain_name(word: &str) -> bool {
+    !word.starts_with(|c: char| c.is_ascii_digit() || c == '-') && !word.contains(['\'', '"', '\\'])
 }
 
 /// Whether a variable of this name changes nothing about how commands run: `i` and `file` do not, `PATH`,

@@ -96,6 +96,10 @@ pub(super) fn unquote(raw: &str, home: Option<&Path>) -> Result<Word, OpaqueKind
 
 /// A word while it is read.
 #[derive(Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a character that was seen"
+)]
 struct Reading {
     text: String,
     pattern: String,

@@ -1,5 +1,6 @@
 //! The table held against bash itself: what it says of a line's words is what bash would pass.
 
+use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -44,26 +45,23 @@ fn what_is_understood_is_a_sentence_of_bash() {
     assert!(checked > 100, "{checked} lines");
 }
 
-/// The words of each command that bash starts for `line`, with a printer as every program: a trap that
-/// runs before each command shows it as it is written, so the words are printed by a function instead.
+/// The words of each command that bash starts for `line`, with a function that prints them in the place of
+/// each of `programs`.
 fn words_of_bash(line: &str, programs: &[&str], folder: &Path) -> Vec<Vec<String>> {
     // Functions come before programs and most of what is built in.
     let mut script = String::from("shown() { printf '%s\\0' \"$@\" >&9; printf '\\1\\0' >&9; }\n");
     for program in programs {
-        script.push_str(&format!(
-            "function {program} {{ shown {program} \"$@\"; }}\n"
-        ));
+        let _ = writeln!(script, "function {program} {{ shown {program} \"$@\"; }}");
     }
     script.push_str(line);
     script.push('\n');
     let printed = folder.join("printed");
-    let output = bash(folder)
+    bash(folder)
         .args(["-c", "exec 9>\"$1\"; eval \"$0\"", &script])
         .arg(&printed)
         .stdout(Stdio::null())
         .status()
         .unwrap();
-    let _ = output;
     let printed = std::fs::read_to_string(printed).unwrap();
     let mut commands = vec![Vec::new()];
     for word in printed.split_terminator('\0') {

@@ -90,7 +90,7 @@ fn decoded(text: &str) -> String {
 }
 
 pub(crate) fn surroundings(is_trusted: bool, is_sandboxed: bool) -> Surroundings {
-    Surroundings::new("/work/shop")
+    Surroundings::new("/srv/shop")
         .with_home("/home/user")
         .with_temp("/tmp/harness")
         .with_paths(Lexical)
@@ -150,4 +150,48 @@ fn every_command_line_is_decided_as_stated() {
         }
     }
     assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+/// What becomes of `line` in an untrusted project, with rules of the user.
+fn verdict_with(rules: &str, line: &str) -> Verdict {
+    let around = surroundings(false, false);
+    let atoms = Atoms::of_command(line, around.root(), &around);
+    rules_of(rules).decide_all(&atoms, &around).verdict
+}
+
+#[test]
+fn sec_02_a_pattern_ends_where_its_command_ends() {
+    for rules in [
+        "allow run(ls*)",
+        "allow run(ls *)",
+        "allow run(ls*); allow run(cat *)",
+    ] {
+        assert_eq!(verdict_with(rules, "ls -l"), Verdict::Allow, "{rules}");
+        assert_eq!(
+            verdict_with(rules, "ls; cat /etc/passwd"),
+            Verdict::Ask,
+            "{rules}"
+        );
+        assert_eq!(
+            verdict_with(rules, "ls $(cat /etc/passwd)"),
+            Verdict::Ask,
+            "{rules}"
+        );
+    }
+    let denied = "allow run(ls*); deny run(cat *)";
+    assert_eq!(verdict_with(denied, "ls; cat /etc/passwd"), Verdict::Deny);
+}
+
+#[test]
+fn sec_03_wrappers_are_looked_through_or_asked_about() {
+    let rules = "allow run(find *); allow run(git *); allow run(env *)";
+    for line in [
+        "find . -exec touch X ;",
+        "find . -exec touch X {} +",
+        "env touch X",
+        "git -c alias.x='!touch X' x",
+    ] {
+        assert_eq!(verdict_with(rules, line), Verdict::Ask, "{line}");
+        assert_eq!(verdict_with("", line), Verdict::Ask, "{line}");
+    }
 }

@@ -146,7 +146,7 @@ fn hostile_lines_are_bounded() {
         check_command_line(line.as_bytes());
         let taken = start.elapsed();
         let shown: String = line.chars().take(40).collect();
-        assert!(taken < Duration::from_secs(60), "{shown} took {taken:?}");
+        assert!(taken < Duration::from_mins(1), "{shown} took {taken:?}");
     }
 }
 

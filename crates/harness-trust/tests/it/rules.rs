@@ -113,22 +113,22 @@ fn is_about(rule: &str, atom: &Atom) -> (bool, bool) {
 #[test]
 fn globs_are_for_real_paths() {
     let rows = [
-        ("src/**", "/work/shop/src/a/b", true),
-        ("src/**", "/work/shop/src", true),
-        ("src/*", "/work/shop/src/a", true),
-        ("src/*", "/work/shop/src/a/b", false),
-        ("src", "/work/shop/src", true),
-        ("src", "/work/shop/src/a", false),
-        ("src/", "/work/shop/src", true),
-        ("./src/*.rs", "/work/shop/src/a.rs", true),
-        ("**", "/work/shop", true),
-        ("**", "/work/shop/a", true),
-        ("**", "/work/other", false),
-        ("**/*.rs", "/work/shop/a.rs", true),
-        ("**/*.rs", "/work/shop/a/b.rs", true),
-        ("**/*.rs", "/work/shopping/b.rs", false),
+        ("src/**", "/srv/shop/src/a/b", true),
+        ("src/**", "/srv/shop/src", true),
+        ("src/*", "/srv/shop/src/a", true),
+        ("src/*", "/srv/shop/src/a/b", false),
+        ("src", "/srv/shop/src", true),
+        ("src", "/srv/shop/src/a", false),
+        ("src/", "/srv/shop/src", true),
+        ("./src/*.rs", "/srv/shop/src/a.rs", true),
+        ("**", "/srv/shop", true),
+        ("**", "/srv/shop/a", true),
+        ("**", "/srv/other", false),
+        ("**/*.rs", "/srv/shop/a.rs", true),
+        ("**/*.rs", "/srv/shop/a/b.rs", true),
+        ("**/*.rs", "/srv/shopping/b.rs", false),
         ("~/x/**", "/home/user/x/y", true),
-        ("~/x/**", "/home/userx/y", false),
+        ("~/x/**", "/home/user/xx/y", false),
         ("~", "/home/user", true),
         ("/etc/**", "/etc/passwd", true),
         ("/etc/**", "/etc", true),
@@ -137,15 +137,15 @@ fn globs_are_for_real_paths() {
         ("/**/.env", "/.env", true),
         ("/**/.env", "/a/b/.env", true),
         ("/**/.env", "/a/b.env", false),
-        ("{a,b}/*.md", "/work/shop/b/x.md", true),
-        ("a?c", "/work/shop/a/c", false),
+        ("{a,b}/*.md", "/srv/shop/b/x.md", true),
+        ("a?c", "/srv/shop/a/c", false),
     ];
     for (glob, path, expected) in rows {
         let atom = Atom::Read(PathBuf::from(path));
         let found = is_about(&format!("read({glob})"), &atom);
         assert_eq!(found, (expected, expected), "{glob} {path}");
     }
-    let write = Atom::Write(PathBuf::from("/work/shop/src"));
+    let write = Atom::Write(PathBuf::from("/srv/shop/src"));
     assert_eq!(is_about("read(**)", &write), (false, false));
 }
 
@@ -222,7 +222,10 @@ fn commands_are_matched_word_by_word() {
     }
 }
 
-/// Which rule decides about reading `/work/shop/x`, of rules like `user allow`.
+/// Rules by layer and verdict, and the verdict and layer that decide.
+type Row<'a> = (&'a [(Layer, Verdict)], Verdict, Option<Layer>);
+
+/// Which rule decides about reaching a host.
 fn decided(rules: &[(Layer, Verdict)]) -> (Verdict, Option<Layer>) {
     let add = |rules: Rules, (layer, verdict): &(Layer, Verdict)| {
         rules.with(*layer, Rule::parse(*verdict, "net").expect("a rule"))
@@ -236,7 +239,7 @@ fn decided(rules: &[(Layer, Verdict)]) -> (Verdict, Option<Layer>) {
 fn deny_wins_then_the_layer_then_ask() {
     use Layer::{Managed, Project, Run, User};
     use Verdict::{Allow, Ask, Deny};
-    let rows: &[(&[(Layer, Verdict)], Verdict, Option<Layer>)] = &[
+    let rows: &[Row<'_>] = &[
         (&[], Ask, None),
         (&[(User, Allow)], Allow, Some(User)),
         (&[(User, Allow), (User, Ask)], Ask, Some(User)),
@@ -265,11 +268,11 @@ fn deny_wins_then_the_layer_then_ask() {
 fn what_a_tool_declares_is_decided() {
     let around = surroundings(true, false);
     let rows = [
-        (ToolEffects::read("/work/shop/a"), Verdict::Allow),
-        (ToolEffects::read("/work/shop/.env"), Verdict::Ask),
+        (ToolEffects::read("/srv/shop/a"), Verdict::Allow),
+        (ToolEffects::read("/srv/shop/.env"), Verdict::Ask),
         (ToolEffects::read("/etc/passwd"), Verdict::Ask),
-        (ToolEffects::write("/work/shop/a"), Verdict::Allow),
-        (ToolEffects::write("/work/shop/.git/config"), Verdict::Ask),
+        (ToolEffects::write("/srv/shop/a"), Verdict::Allow),
+        (ToolEffects::write("/srv/shop/.git/config"), Verdict::Ask),
         (ToolEffects::run("ls; cat a"), Verdict::Allow),
         (ToolEffects::run("cargo test"), Verdict::Ask),
         (
