@@ -19,6 +19,15 @@ pub(crate) struct CommandSandbox {
 }
 
 impl CommandSandbox {
+    /// None.
+    pub(crate) fn off() -> Self {
+        Self {
+            policy: None,
+            profile: Profile::Off,
+            missing: Vec::new(),
+        }
+    }
+
     /// The sandbox for commands in a folder. Where the kernel cannot hold it, there is none, unless somebody has
     /// asked for it: then that is an error.
     pub(crate) fn of(setup: &Setup, folder: &Path) -> Result<Self, Failure> {
@@ -26,11 +35,7 @@ impl CommandSandbox {
         let asked = settings.profile.as_ref();
         let profile = asked.map_or(Profile::WorkspaceWrite, |profile| profile.value);
         if profile == Profile::Off {
-            return Ok(Self {
-                policy: None,
-                profile,
-                missing: Vec::new(),
-            });
+            return Ok(Self::off());
         }
         let policy = policy(setup, folder, profile);
         let abilities = Abilities::of_this_machine();

@@ -114,7 +114,11 @@ impl Setup {
         let folder = demo
             .as_ref()
             .map_or(self.folder.as_path(), DemoProject::folder);
-        let sandbox = CommandSandbox::of(self, folder)?;
+        // The demonstration's script is the program's own.
+        let sandbox = match &demo {
+            Some(_) => CommandSandbox::off(),
+            None => CommandSandbox::of(self, folder)?,
+        };
         if let Some(note) = sandbox.note().filter(|_| approver.is_some()) {
             stderr::note(&note);
         }

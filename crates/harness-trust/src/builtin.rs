@@ -1,7 +1,10 @@
 //! The rules that hold where nobody says anything.
 
 use std::ffi::OsStr;
-use std::sync::LazyLock;
+use std::path::Path;
+use std::sync::{LazyLock, OnceLock};
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::atom::Atom;
 use crate::rule::{Rule, Subject, Verdict};
@@ -105,44 +108,112 @@ static RULES: LazyLock<Vec<(When, Rule)>> = LazyLock::new(|| {
         let verdict = Verdict::Allow;
         add(when, Some(Rule { verdict, subject }));
     }
-    for glob in SECRET_FILES {
-        add(When::Always, parsed(Verdict::Ask, &format!("read({glob})")));
-    }
-    for glob in WRITES_ASKED {
-        add(
-            When::Always,
-            parsed(Verdict::Ask, &format!("write({glob})")),
-        );
-    }
     rules
 });
 
-/// The rules that count in `surroundings`, for `atom`.
+static SECRETS: LazyLock<AskedGlobs> = LazyLock::new(|| AskedGlobs::new("read", SECRET_FILES));
+static CODE: LazyLock<AskedGlobs> = LazyLock::new(|| AskedGlobs::new("write", WRITES_ASKED));
+
+/// The rules that count in `surroundings`, as far as they can be about `atom`.
 pub(crate) fn rules(
     surroundings: &Surroundings,
     atom: &Atom,
 ) -> impl Iterator<Item = &'static Rule> + use<> {
-    let is_template = match atom {
-        Atom::Read(path) | Atom::Write(path) => {
-            let name = path.file_name().and_then(OsStr::to_str);
-            name.is_some_and(|name| TEMPLATES.contains(&name))
-        }
-        _ => false,
-    };
     let (is_trusted, is_sandboxed) = (surroundings.is_trusted, surroundings.is_sandboxed);
     let counts = move |when: When| match when {
         When::Always => true,
         When::Trusted => is_trusted,
         When::TrustedAndSandboxed => is_trusted && is_sandboxed,
     };
-    let counting = RULES.iter().filter(move |(when, _)| counts(*when));
-    let applies = move |rule: &&'static Rule| !(is_template && rule.verdict == Verdict::Ask);
-    counting.map(|(_, rule)| rule).filter(applies)
+    let allowing = RULES.iter().filter(move |(when, _)| counts(*when));
+    let asking = match atom {
+        Atom::Read(path) | Atom::Write(path) if is_template(path) => Vec::new(),
+        Atom::Read(path) => SECRETS.about(path),
+        Atom::ReadMatching { .. } => SECRETS.all(),
+        Atom::Write(path) => match path.strip_prefix(&surroundings.root) {
+            Ok(inside) => CODE.about(inside),
+            // No rule allows it anyway, but for temporary files.
+            Err(_) => Vec::new(),
+        },
+        _ => Vec::new(),
+    };
+    allowing.map(|(_, rule)| rule).chain(asking)
+}
+
+/// Whether a file usually holds secrets. A real path.
+pub(crate) fn is_secret(path: &Path) -> bool {
+    !is_template(path) && SECRETS.set.is_match(path)
+}
+
+fn is_template(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str);
+    name.is_some_and(|name| TEMPLATES.contains(&name))
+}
+
+/// Many globs that are looked at together: a rule is made of one only when it matches, since making one takes
+/// as long as looking at hundreds.
+struct AskedGlobs {
+    set: GlobSet,
+    /// For each glob of the set, its rule.
+    of: Vec<usize>,
+    rules: Vec<(String, OnceLock<Option<Rule>>)>,
+}
+
+impl AskedGlobs {
+    fn new(kind: &str, globs: &[&str]) -> Self {
+        let mut set = GlobSetBuilder::new();
+        let mut of = Vec::new();
+        for (number, glob) in globs.iter().enumerate() {
+            // Of what is in a folder, the folder itself as well.
+            for glob in [Some(*glob), glob.strip_suffix("/**")]
+                .into_iter()
+                .flatten()
+            {
+                // For the set, which knows names by their ends, and absolute paths by nothing.
+                let glob = glob
+                    .strip_prefix('/')
+                    .filter(|it| it.starts_with("**/"))
+                    .unwrap_or(glob);
+                if let Ok(glob) = GlobBuilder::new(glob).literal_separator(true).build() {
+                    set.add(glob);
+                    of.push(number);
+                }
+            }
+        }
+        let rules = globs
+            .iter()
+            .map(|glob| (format!("{kind}({glob})"), OnceLock::new()));
+        Self {
+            set: set.build().unwrap_or_default(),
+            of,
+            rules: rules.collect(),
+        }
+    }
+
+    fn rule(&self, number: usize) -> Option<&Rule> {
+        let (text, rule) = self.rules.get(number)?;
+        rule.get_or_init(|| Rule::parse(Verdict::Ask, text).ok())
+            .as_ref()
+    }
+
+    /// The rules about a path.
+    fn about(&self, path: &Path) -> Vec<&Rule> {
+        let found = self.set.matches(path).into_iter();
+        let numbers = found.filter_map(|glob| self.of.get(glob).copied());
+        numbers.filter_map(|number| self.rule(number)).collect()
+    }
+
+    fn all(&self) -> Vec<&Rule> {
+        (0..self.rules.len())
+            .filter_map(|number| self.rule(number))
+            .collect()
+    }
 }
 
 /// How many rules there must be, for a test that none of them is written wrongly.
 #[cfg(feature = "test-support")]
 pub(crate) fn written_and_parsed() -> (usize, usize) {
     let written = ALLOWED.len() + 3 + SECRET_FILES.len() + WRITES_ASKED.len();
-    (written, RULES.len())
+    let asking = SECRETS.all().len() + CODE.all().len();
+    (written, RULES.len() + asking)
 }

@@ -173,7 +173,6 @@ impl RunState {
     }
 }
 
-
 #[async_trait]
 impl Middleware for Permissions {
     fn name(&self) -> &'static str {

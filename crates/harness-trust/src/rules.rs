@@ -8,7 +8,6 @@ use crate::builtin;
 use crate::decision::{Decision, Decisions, RuleRef};
 use crate::layer::Layer;
 use crate::rule::{Rule, Verdict};
-use crate::secret_files;
 use crate::surroundings::Surroundings;
 
 /// Rules from all sources, over the built-in ones.
@@ -82,9 +81,10 @@ impl Rules {
     pub fn withholds(&self, path: &Path, surroundings: &Surroundings) -> bool {
         let atom = Atom::Read(path.to_owned());
         let is_about = |(_, rule): &&(Layer, Rule)| {
-            rule.verdict != Verdict::Allow && rule.subject.is_about(&atom, rule.verdict, surroundings)
+            rule.verdict != Verdict::Allow
+                && rule.subject.is_about(&atom, rule.verdict, surroundings)
         };
-        let is_special = secret_files::is_secret(path) || self.rules.iter().any(|it| is_about(&it));
+        let is_special = builtin::is_secret(path) || self.rules.iter().any(|it| is_about(&it));
         is_special && self.decide(&atom, surroundings).verdict != Verdict::Allow
     }
 

@@ -1,10 +1,5 @@
 //! Files that usually hold secrets.
 
-use std::path::Path;
-use std::sync::LazyLock;
-
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
-
 /// They are not read without a rule or a yes, wherever they are.
 ///
 /// A file is known by its name and place alone: a search over a folder (`grep -r`, a tool that searches)
@@ -106,19 +101,3 @@ pub(crate) const SECRET_FILES: &[&str] = &[
 /// Templates of such files, which are there to be read.
 pub(crate) const TEMPLATES: &[&str] =
     &[".env.example", ".env.sample", ".env.template", ".env.dist"];
-
-static SET: LazyLock<GlobSet> = LazyLock::new(|| {
-    let mut set = GlobSetBuilder::new();
-    for pattern in SECRET_FILES {
-        let glob = GlobBuilder::new(pattern).literal_separator(true).build();
-        if let Ok(glob) = glob {
-            set.add(glob);
-        }
-    }
-    set.build().unwrap_or_default()
-});
-
-/// Whether a file has the name or the place of one that holds secrets. A real path.
-pub(crate) fn is_secret(path: &Path) -> bool {
-    SET.is_match(path)
-}

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use harness_core::{ToolEffect, ToolEffects};
+use harness_core::{CommandEffect, ToolEffect, ToolEffects};
 use harness_trust::{Atom, Atoms, Layer, Rule, Rules, Subject, Verdict};
 
 use crate::command_lines::surroundings;
@@ -273,7 +273,11 @@ fn what_a_tool_declares_is_decided() {
         (ToolEffects::read("/etc/passwd"), Verdict::Ask),
         (ToolEffects::write("/srv/shop/a"), Verdict::Allow),
         (ToolEffects::write("/srv/shop/.git/config"), Verdict::Ask),
-        (ToolEffects::run("ls; cat a"), Verdict::Allow),
+        (ToolEffects::run("ls; cat a"), Verdict::Ask),
+        (
+            ToolEffects::run(CommandEffect::new("ls; cat a").in_folder("/srv/shop")),
+            Verdict::Allow,
+        ),
         (ToolEffects::run("cargo test"), Verdict::Ask),
         (
             ToolEffects::new([ToolEffect::Network("x".to_owned())]),
