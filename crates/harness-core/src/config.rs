@@ -20,6 +20,7 @@ use crate::model::{Model, ThinkingLevel};
 use crate::next::Chains;
 use crate::queue::QueueMode;
 use crate::retry::RetryPolicy;
+use crate::secrets::Secrets;
 use crate::token_count::TokenCounter;
 use crate::tool::{Execution, ToolRef, ToolSpecs};
 
@@ -43,6 +44,7 @@ pub(crate) struct Inner {
     pub(crate) queue_mode: QueueMode,
     pub(crate) max_output_tokens: Option<u64>,
     pub(crate) temperature: Option<f32>,
+    pub(crate) secrets: Secrets,
     pub(crate) token_counter: Option<Arc<dyn TokenCounter>>,
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -64,6 +66,7 @@ impl LoopConfig {
             queue_mode: QueueMode::default(),
             max_output_tokens: None,
             temperature: None,
+            secrets: Secrets::new(),
             token_counter: None,
             journal: Arc::new(NoJournal),
             clock: Arc::new(SystemClock),
@@ -135,6 +138,11 @@ impl LoopConfig {
         &self.inner.chains.all
     }
 
+    /// What is masked in all that tools give back.
+    pub fn secrets(&self) -> &Secrets {
+        &self.inner.secrets
+    }
+
     /// The bounds.
     pub fn limits(&self) -> &Limits {
         &self.inner.limits
@@ -200,6 +208,7 @@ pub struct LoopConfigBuilder {
     queue_mode: QueueMode,
     max_output_tokens: Option<u64>,
     temperature: Option<f32>,
+    secrets: Secrets,
     token_counter: Option<Arc<dyn TokenCounter>>,
     journal: Arc<dyn Journal>,
     clock: Arc<dyn Clock>,
@@ -278,6 +287,16 @@ impl LoopConfigBuilder {
         self
     }
 
+    /// Secrets that must show in nothing that tools give back: their outcomes are masked before anything sees
+    /// them, the journal included, and so is what they tell of how they get on.
+    ///
+    /// Beside these, a middleware can add some for what it is around: see
+    /// [`RunContext::with_secrets`](crate::RunContext::with_secrets).
+    pub fn secrets(mut self, secrets: Secrets) -> Self {
+        self.secrets = secrets;
+        self
+    }
+
     /// Counts tokens where no provider has counted yet; by default they are estimated.
     pub fn token_counter(mut self, counter: Arc<dyn TokenCounter>) -> Self {
         self.token_counter = Some(counter);
@@ -326,6 +345,7 @@ impl LoopConfigBuilder {
                 queue_mode: self.queue_mode,
                 max_output_tokens: self.max_output_tokens,
                 temperature: self.temperature,
+                secrets: self.secrets,
                 token_counter: self.token_counter,
                 journal: self.journal,
                 clock: self.clock,
