@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use harness_core::{Limits, Model, RetryPolicy, ThinkingLevel};
+use harness_core::{Limits, Model, RetryPolicy, Secrets, ThinkingLevel};
 use harness_prompt::Library;
 use harness_skills::Skills;
 use harness_telemetry::middleware::Telemetry;
@@ -45,6 +45,8 @@ pub struct DefaultOptions {
     pub retry: RetryPolicy,
     /// What records runs. Default: nothing.
     pub telemetry: Option<Telemetry>,
+    /// What must show in nothing that tools give back. Default: nothing.
+    pub secrets: Secrets,
 }
 
 impl DefaultOptions {
@@ -65,6 +67,7 @@ impl DefaultOptions {
             limits: Limits::default(),
             retry: RetryPolicy::default(),
             telemetry: None,
+            secrets: Secrets::new(),
         }
     }
 }
@@ -92,7 +95,8 @@ pub fn default_harness(options: DefaultOptions) -> Result<AgentHarness, Error> {
         .library(options.library)
         .thinking(options.thinking)
         .limits(options.limits)
-        .retry(options.retry);
+        .retry(options.retry)
+        .secrets(options.secrets);
     if let Some(skills) = options.skills {
         builder = builder.skills(skills);
     }

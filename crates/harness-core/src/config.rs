@@ -1,5 +1,6 @@
 //! Everything that a run needs and that does not change while it goes.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -121,7 +122,22 @@ impl LoopConfig {
                 }
             }
         }
-        Ok(prompt)
+        Ok(self.masked(prompt))
+    }
+
+    /// A prompt whose sections, which may come from files, show no secret.
+    fn masked(&self, mut prompt: SystemPrompt) -> SystemPrompt {
+        if self.inner.secrets.is_empty() {
+            return prompt;
+        }
+        for section in prompt.clone().sections() {
+            if let Cow::Owned(text) = self.inner.secrets.mask(&section.text) {
+                let mut section = section.clone();
+                section.text = text.into();
+                prompt = prompt.with(section);
+            }
+        }
+        prompt
     }
 
     /// The same configuration, with another journal.
@@ -288,7 +304,8 @@ impl LoopConfigBuilder {
     }
 
     /// Secrets that must show in nothing that tools give back: their outcomes are masked before anything sees
-    /// them, the journal included, and so is what they tell of how they get on.
+    /// them, the journal included, and so is what they tell of how they get on. They are masked in the system
+    /// prompt, too, which files have their place in. What a user or a model says is left as it is.
     ///
     /// Beside these, a middleware can add some for what it is around: see
     /// [`RunContext::with_secrets`](crate::RunContext::with_secrets).

@@ -118,6 +118,14 @@ impl Endpoint {
         self.client(&self.address()?).map(drop)
     }
 
+    /// What its requests hold that must never be shown: the key, the values of headers whose names speak of
+    /// secrets, the password of the address. Without them where the endpoint cannot be [used](Self::check).
+    pub fn secrets(&self) -> Secrets {
+        self.headers()
+            .map(|(_, secrets)| secrets)
+            .unwrap_or_default()
+    }
+
     pub(crate) fn api(&self) -> Api {
         self.api
     }

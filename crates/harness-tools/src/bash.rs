@@ -286,6 +286,7 @@ impl Call<'_> {
                 folder,
                 timeout,
                 trace: self.cx.run().value(),
+                secrets: Some(self.cx.run().secrets()),
             };
             let progress = |text: String| self.cx.progress(text);
             run_command(line, &self.workspace, self.cx.cancellation(), progress).await
@@ -341,7 +342,7 @@ impl Call<'_> {
             Err(Error::Folder { .. }) if kept.is_some() => (start(root).await?, true),
             process => (process?, false),
         };
-        let (job, guard) = Job::start(process, &self.workspace, timeout);
+        let (job, guard) = Job::start(process, &self.workspace, timeout, self.cx.run().secrets());
         if let Some(file) = &job.file {
             self.workspace.allow_reading(file);
         }

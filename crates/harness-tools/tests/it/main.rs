@@ -20,6 +20,7 @@ mod policy;
 mod read;
 mod scripted_processes;
 mod search;
+mod secrets;
 mod specs;
 mod survivors;
 mod working_folder;
