@@ -38,7 +38,9 @@ async fn a_result_in_a_file_shows_no_secret() {
     let (folder, evicted) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let line = format!("a line with {CANARY} in it\n");
     fs::write(folder.path().join("long"), line.repeat(500)).unwrap();
-    fs::write(folder.path().join("AGENTS.md"), &line).unwrap();
+    for name in ["AGENTS.md", "short"] {
+        fs::write(folder.path().join(name), &line).unwrap();
+    }
     let mut replies = vec![Reply::call("c0", "read", r#"{"path":"long"}"#)];
     for n in 1..10 {
         let arguments = json!({ "path": "." }).to_string();
@@ -58,7 +60,9 @@ async fn a_result_in_a_file_shows_no_secret() {
         .secrets(secrets())
         .build()
         .unwrap();
-    let outcome = agent.prompt("look at @long").outcome().await.unwrap();
+    // The files go with the session.
+    let mut session = agent.session();
+    let outcome = session.prompt("look at @short").outcome().await.unwrap();
     assert_eq!(outcome.status.word(), "finished");
     let kept = all_text(evicted.path());
     assert!(kept.contains("a line with [key] in it"), "{kept}");
