@@ -324,7 +324,8 @@ fn build(parts: &Parts, context: &LoopContext, draft: LoopDraft) -> Result<LoopC
         .execution(draft.execution)
         .limits(draft.limits)
         .retry(draft.retry)
-        .queue_mode(draft.queue_mode);
+        .queue_mode(draft.queue_mode)
+        .secrets(parts.secrets.clone());
     if let Some(tokens) = draft.max_output_tokens {
         builder = builder.max_output_tokens(tokens);
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use harness_core::{Limits, Middleware, Model, RetryPolicy, ThinkingLevel};
+use harness_core::{Limits, Middleware, Model, RetryPolicy, Secrets, ThinkingLevel};
 use harness_prompt::Library;
 use harness_skills::Skills;
 use harness_telemetry::middleware::Telemetry;
@@ -47,6 +47,8 @@ pub struct DefaultOptions {
     pub middlewares: Vec<Arc<dyn Middleware>>,
     /// What records runs. Default: nothing.
     pub telemetry: Option<Telemetry>,
+    /// What must show in nothing that tools give back. Default: nothing.
+    pub secrets: Secrets,
 }
 
 impl DefaultOptions {
@@ -68,6 +70,7 @@ impl DefaultOptions {
             retry: RetryPolicy::default(),
             middlewares: Vec::new(),
             telemetry: None,
+            secrets: Secrets::new(),
         }
     }
 }
@@ -95,7 +98,8 @@ pub fn default_harness(options: DefaultOptions) -> Result<AgentHarness, Error> {
         .library(options.library)
         .thinking(options.thinking)
         .limits(options.limits)
-        .retry(options.retry);
+        .retry(options.retry)
+        .secrets(options.secrets);
     if let Some(skills) = options.skills {
         builder = builder.skills(skills);
     }

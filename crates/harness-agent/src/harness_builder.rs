@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use harness_core::{
-    Clock, Entropy, Execution, Journal, Limits, Middleware, Model, QueueMode, RetryPolicy,
+    Clock, Entropy, Execution, Journal, Limits, Middleware, Model, QueueMode, RetryPolicy, Secrets,
     ThinkingLevel, TokenCounter, ToolRef,
 };
 use harness_prompt::Library;
@@ -40,6 +40,7 @@ pub(crate) struct Parts {
     pub(crate) compaction: Option<CompactionOptions>,
     pub(crate) token_counter: Option<Arc<dyn TokenCounter>>,
     pub(crate) telemetry: Option<Telemetry>,
+    pub(crate) secrets: Secrets,
     pub(crate) middlewares: Vec<Arc<dyn Middleware>>,
     pub(crate) system_prompt: SystemPromptSource,
     pub(crate) appended: Vec<String>,
@@ -209,6 +210,14 @@ impl AgentHarnessBuilder {
         self
     }
 
+    /// Secrets that must show in nothing: masked in what tools give back, before the model, the session or the
+    /// screen has it, in files that are attached, in the system prompt, and in content that
+    /// [telemetry](Self::telemetry) records. By default, there are none.
+    pub fn secrets(mut self, secrets: Secrets) -> Self {
+        self.parts.secrets = secrets;
+        self
+    }
+
     /// Adds a middleware. Yours stand outside the built-in ones, in the order of their registration.
     pub fn middleware(self, middleware: impl Middleware) -> Self {
         self.shared_middleware(Arc::new(middleware))
@@ -299,7 +308,10 @@ impl AgentHarnessBuilder {
     }
 
     /// The agent, or what is wrong with its parts.
-    pub fn build(self) -> Result<AgentHarness, Error> {
+    pub fn build(mut self) -> Result<AgentHarness, Error> {
+        let secrets = &self.parts.secrets;
+        let telemetry = self.parts.telemetry.take();
+        self.parts.telemetry = telemetry.map(|telemetry| telemetry.secrets(secrets));
         AgentHarness::from_parts(self.parts)
     }
 }

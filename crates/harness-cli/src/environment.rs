@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use harness_core::Secret;
 use harness_skills::MANAGED_FOLDER;
 
 use crate::services::SERVICES;
@@ -355,10 +356,9 @@ impl Environment {
     }
 
     /// The key that a variable holds.
-    pub(crate) fn key(&self, variable: &str) -> Option<String> {
-        let key = (self.keys)(variable)?.into_string().ok()?;
-        let key = key.trim();
-        (!key.is_empty()).then(|| key.to_owned())
+    pub(crate) fn key(&self, variable: &str) -> Option<Secret> {
+        let key = Secret::new((self.keys)(variable)?.into_string().ok()?);
+        (!key.is_blank()).then_some(key)
     }
 
     /// The variables that hold keys of known services; children of the program do not get them.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use harness_core::{Model, ModelId, ModelInfo};
-use harness_providers::{Api, ApiKey, Dialect, Endpoint, HttpOptions, ProxyOptions, Scripted};
+use harness_providers::{Api, Dialect, Endpoint, HttpOptions, ProxyOptions, Scripted};
 
 use crate::config_file::{DialectConfig, ModelConfig, ProviderConfig, nearest};
 use crate::environment::Environment;
@@ -183,7 +183,7 @@ fn service_target(
     let mut endpoint = Endpoint::new(api)
         .provider(provider)
         .base_url(base_url)
-        .api_key(api_key.map(ApiKey::new))
+        .api_key(api_key)
         .dialect(dialect)
         .http(http_options(settings, environment)?);
     // Headers, like the key, are meant for the address that they are configured with.

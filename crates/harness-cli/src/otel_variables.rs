@@ -8,7 +8,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use harness_core::TraceContext;
+use harness_core::{Secrets, TraceContext};
 use harness_telemetry::export::{BatchOptions, OtlpTarget, Protocol, Sampling};
 
 use crate::environment::{Environment, otel};
@@ -290,6 +290,34 @@ fn count(name: &str, text: &str) -> Result<usize, Problem> {
         Ok(number) if number > 0 => Ok(number),
         _ => Err(format!("{name} is `{text}`, which is no number above 0")),
     }
+}
+
+/// What collectors are sent along and nobody else may see, whether or not anything is sent: the values of the
+/// headers, and what is in them behind `Bearer` and the like. A value without a digit, under a name that speaks
+/// of no secret, is a word such as the name of a tenant: masked, it would be missing in every text.
+pub(crate) fn secrets(environment: &Environment) -> Secrets {
+    const NAMES: [&str; 8] = [
+        "auth", "key", "token", "secret", "cookie", "password", "team", "dsn",
+    ];
+    let mut secrets = Secrets::new();
+    for headers in otel::HEADERS
+        .map(|name| environment.text(name))
+        .iter()
+        .flatten()
+    {
+        for header in headers.split(',') {
+            let (name, value) = header.split_once('=').unwrap_or(("key", header));
+            let name = name.to_lowercase();
+            let decoded = percent_encoding::percent_decode_str(value.trim()).decode_utf8_lossy();
+            let is_secret = NAMES.iter().any(|part| name.contains(part))
+                || value.contains(|c: char| c.is_ascii_digit());
+            if is_secret {
+                secrets.add(&decoded);
+                secrets.add(decoded.split_whitespace().next_back().unwrap_or_default());
+            }
+        }
+    }
+    secrets
 }
 
 /// `name=value,name=value`, with the percent escapes of W3C's Baggage.

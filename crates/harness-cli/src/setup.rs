@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use harness_agent::middlewares::WorkspaceContextOptions;
 use harness_agent::{AgentHarness, DefaultOptions, SystemPromptSource, default_harness};
-use harness_core::{Caller, Limits};
+use harness_core::{Caller, Limits, Secrets};
 use harness_skills::Skills;
 use harness_tools::{ShellOptions, Workspace};
 use harness_trust::Approver;
@@ -22,7 +22,7 @@ use crate::plan::Plan;
 use crate::prompt_library::PromptLibrary;
 use crate::settings::{Setting, Settings};
 use crate::telemetry::Recorder;
-use crate::{run_permissions, skill_diagnostics, skill_roots, stderr};
+use crate::{otel_variables, run_permissions, skill_diagnostics, skill_roots, stderr};
 
 /// Everything that a command needs.
 pub(crate) struct Setup {
@@ -74,6 +74,20 @@ impl Setup {
         match self.environment.home() {
             Some(home) => workspace.with_home(home),
             None => workspace,
+        }
+    }
+
+    /// What must show in nothing: the keys that are there, also those of services that are not asked, and what
+    /// collectors are sent along.
+    fn secrets(&self, choice: &Choice) -> Secrets {
+        let variables = secret_variables(&self.settings);
+        let keys = variables
+            .iter()
+            .filter_map(|name| self.environment.key(name));
+        let secrets = Secrets::from_iter(keys).with(&otel_variables::secrets(&self.environment));
+        match &choice.target {
+            Target::Service(service) => secrets.with(&service.endpoint.secrets()),
+            Target::Demo | Target::Scripted(_) | Target::Idle => secrets,
         }
     }
 
@@ -178,13 +192,8 @@ impl Setup {
             .map(|level| level.value)
             .unwrap_or_default();
         options.limits = limits;
-        options.telemetry = recorder.and_then(|recorder| {
-            let variables = secret_variables(&self.settings);
-            let keys = variables
-                .iter()
-                .filter_map(|name| self.environment.key(name));
-            recorder.telemetry(keys)
-        });
+        options.telemetry = recorder.and_then(Recorder::telemetry);
+        options.secrets = self.secrets(choice);
         let agent =
             default_harness(options).map_err(|error| Failure::configuration(error.to_string()))?;
         for warning in &agent.assembly().warnings {

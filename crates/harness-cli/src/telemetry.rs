@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use harness_core::TraceContext;
 use harness_telemetry::Schemas;
-use harness_telemetry::export::{Exporter, OtlpTarget, Sampling, W3cPropagation};
+use harness_telemetry::export::{Exporter, Sampling, W3cPropagation};
 use harness_telemetry::harness::{Command, CommandEnd, command};
-use harness_telemetry::middleware::{ContentCapture, Propagation as _, SecretShapes, Telemetry};
+use harness_telemetry::middleware::{ContentCapture, Propagation as _, Telemetry};
 use harness_telemetry::trace_file::{TraceFileWriter, TraceFormat};
 use tracing::Instrument as _;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -30,8 +30,6 @@ pub(crate) struct Recorder {
     exporter: Option<Arc<Exporter>>,
     telemetry: Option<Telemetry>,
     parent: Option<TraceContext>,
-    /// What collectors are sent along, which may be secret and which commands can show.
-    secrets: Vec<String>,
     /// The most time for its end.
     last_words: Duration,
 }
@@ -66,8 +64,6 @@ impl Recorder {
             } else {
                 Sampling::AlwaysOn
             });
-        let targets = [&variables.traces, &variables.metrics];
-        let secrets = targets.into_iter().flatten().flat_map(secrets).collect();
         for (key, value) in variables.resource {
             builder = builder.resource(key, value);
         }
@@ -109,7 +105,6 @@ impl Recorder {
                 telemetry
             }),
             parent: variables.parent,
-            secrets,
             last_words: if to_collector { LAST_WORDS } else { LAST_LINES },
         })
     }
@@ -119,22 +114,13 @@ impl Recorder {
             exporter: None,
             telemetry: None,
             parent: None,
-            secrets: Vec::new(),
             last_words: Duration::ZERO,
         }
     }
 
-    /// What the agent is to be given. `keys` are masked in content, whatever they look like.
-    pub(crate) fn telemetry(&self, keys: impl IntoIterator<Item = String>) -> Option<Telemetry> {
-        let telemetry = self.telemetry.clone()?;
-        if !telemetry.captures_content() {
-            return Some(telemetry);
-        }
-        let shapes = keys
-            .into_iter()
-            .chain(self.secrets.iter().cloned())
-            .fold(SecretShapes::new(), SecretShapes::known);
-        Some(telemetry.capture_content(ContentCapture::new().redactor(shapes)))
+    /// What the agent is to be given.
+    pub(crate) fn telemetry(&self) -> Option<Telemetry> {
+        self.telemetry.clone()
     }
 
     /// Does all that is recorded, as one span: also what is done before the run and after it belongs to one
@@ -177,13 +163,6 @@ impl Recorder {
             stderr::note(&format!("not all of the telemetry was delivered: {error}"));
         }
     }
-}
-
-/// The values of the headers, and what is in them behind `Bearer` and the like.
-fn secrets(target: &OtlpTarget) -> Vec<String> {
-    let values = target.headers.iter().map(|(_, value)| value.as_str());
-    let parts = values.flat_map(|value| [Some(value), value.split_whitespace().next_back()]);
-    parts.flatten().map(str::to_owned).collect()
 }
 
 fn writer(

@@ -114,7 +114,8 @@ async fn drive(
         observers,
         sink,
         cancel,
-    );
+    )
+    .with_secrets(&config.inner.secrets);
     cx.emit(Event::RunStart {
         run: run_id,
         session: session.clone(),
@@ -168,7 +169,8 @@ pub async fn call_tool(
         Arc::clone(&config.inner.chains.event),
         EventSink::closed(),
         cancellation,
-    );
+    )
+    .with_secrets(&config.inner.secrets);
     let call = ToolCall {
         id: "call".to_owned(),
         name: tool.to_owned(),

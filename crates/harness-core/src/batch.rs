@@ -135,7 +135,7 @@ impl<'a> Batch<'a> {
     pub(crate) async fn run(&self, cx: &RunContext) -> Vec<ToolOutcome> {
         let chain = &self.engine.config.inner.chains.acting;
         let batch = NextActing::new(chain, self).run(cx, self.active.clone());
-        let outcomes = match AssertUnwindSafe(batch).catch_unwind().await {
+        let mut outcomes = match AssertUnwindSafe(batch).catch_unwind().await {
             Ok(outcomes) if outcomes.len() == self.calls.len() => outcomes,
             // Which outcome is whose cannot be told any more, so what the calls gave counts.
             Ok(_) => self.outcomes("Not executed: a middleware gave no outcome."),
@@ -145,7 +145,14 @@ impl<'a> Batch<'a> {
             )),
         };
         let progress = self.progress().clone();
-        for ((call, outcome), progress) in self.active.iter().zip(&outcomes).zip(progress) {
+        for ((call, outcome), progress) in self.active.iter().zip(&mut outcomes).zip(progress) {
+            // One that went unchanged through the middlewares around the batch is masked already.
+            if !cx.secrets().is_empty()
+                && !matches!(&progress, Progress::Ended(ended) if **ended == *outcome)
+            {
+                let changed = std::mem::replace(outcome, ToolOutcome::Cancelled);
+                *outcome = cx.secrets().mask_outcome(changed);
+            }
             match progress {
                 Progress::Waiting => tell_start(cx, call),
                 Progress::Begun => {}
@@ -211,6 +218,8 @@ impl<'a> Batch<'a> {
                     ToolOutcome::failed(format!("The call panicked: {}", panic_text(&*panic)))
                 })
         };
+        // What the tool gave is masked already; a middleware may have added to it.
+        let outcome = cx.secrets().mask_outcome(outcome);
         let outcome = bounded(outcome, self.engine.config.inner.limits.result_bytes);
         let ended = Arc::new(outcome.clone());
         self.note(&call, Progress::Ended(Arc::clone(&ended)));
@@ -295,9 +304,9 @@ impl<'a> Batch<'a> {
             let tool_cx = ToolContext::new(cx.clone(), call.id.clone());
             let run = tool.call_valid(&tool_cx, call.arguments.as_ref().clone());
             match self.until_cancelled(cx, run.boxed()).await {
-                Called::Fatal(message) => Record::Fatal(message),
+                Called::Fatal(message) => Record::Fatal(cx.secrets().mask(&message).into_owned()),
                 Called::Outcome(outcome) => Record::Tool {
-                    outcome,
+                    outcome: cx.secrets().mask_outcome(outcome),
                     elapsed: clock.now().saturating_sub(start),
                 },
             }

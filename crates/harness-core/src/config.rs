@@ -1,5 +1,6 @@
 //! Everything that a run needs and that does not change while it goes.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use crate::model::{Model, ThinkingLevel};
 use crate::next::Chains;
 use crate::queue::QueueMode;
 use crate::retry::RetryPolicy;
+use crate::secrets::Secrets;
 use crate::token_count::TokenCounter;
 use crate::tool::{Execution, ToolRef, ToolSpecs};
 
@@ -43,6 +45,7 @@ pub(crate) struct Inner {
     pub(crate) queue_mode: QueueMode,
     pub(crate) max_output_tokens: Option<u64>,
     pub(crate) temperature: Option<f32>,
+    pub(crate) secrets: Secrets,
     pub(crate) token_counter: Option<Arc<dyn TokenCounter>>,
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -64,6 +67,7 @@ impl LoopConfig {
             queue_mode: QueueMode::default(),
             max_output_tokens: None,
             temperature: None,
+            secrets: Secrets::new(),
             token_counter: None,
             journal: Arc::new(NoJournal),
             clock: Arc::new(SystemClock),
@@ -118,7 +122,22 @@ impl LoopConfig {
                 }
             }
         }
-        Ok(prompt)
+        Ok(self.masked(prompt))
+    }
+
+    /// A prompt whose sections, which may come from files, show no secret.
+    fn masked(&self, mut prompt: SystemPrompt) -> SystemPrompt {
+        if self.inner.secrets.is_empty() {
+            return prompt;
+        }
+        for section in prompt.clone().sections() {
+            if let Cow::Owned(text) = self.inner.secrets.mask(&section.text) {
+                let mut section = section.clone();
+                section.text = text.into();
+                prompt = prompt.with(section);
+            }
+        }
+        prompt
     }
 
     /// The same configuration, with another journal.
@@ -133,6 +152,11 @@ impl LoopConfig {
     /// The middlewares, outermost first.
     pub fn middlewares(&self) -> &[Arc<dyn Middleware>] {
         &self.inner.chains.all
+    }
+
+    /// What is masked in all that tools give back.
+    pub fn secrets(&self) -> &Secrets {
+        &self.inner.secrets
     }
 
     /// The bounds.
@@ -200,6 +224,7 @@ pub struct LoopConfigBuilder {
     queue_mode: QueueMode,
     max_output_tokens: Option<u64>,
     temperature: Option<f32>,
+    secrets: Secrets,
     token_counter: Option<Arc<dyn TokenCounter>>,
     journal: Arc<dyn Journal>,
     clock: Arc<dyn Clock>,
@@ -278,6 +303,17 @@ impl LoopConfigBuilder {
         self
     }
 
+    /// Secrets that must show in nothing that tools give back: their outcomes are masked before anything sees
+    /// them, the journal included, and so is what they tell of how they get on. They are masked in the system
+    /// prompt, too, which files have their place in. What a user or a model says is left as it is.
+    ///
+    /// Beside these, a middleware can add some for what it is around: see
+    /// [`RunContext::with_secrets`](crate::RunContext::with_secrets).
+    pub fn secrets(mut self, secrets: Secrets) -> Self {
+        self.secrets = secrets;
+        self
+    }
+
     /// Counts tokens where no provider has counted yet; by default they are estimated.
     pub fn token_counter(mut self, counter: Arc<dyn TokenCounter>) -> Self {
         self.token_counter = Some(counter);
@@ -326,6 +362,7 @@ impl LoopConfigBuilder {
                 queue_mode: self.queue_mode,
                 max_output_tokens: self.max_output_tokens,
                 temperature: self.temperature,
+                secrets: self.secrets,
                 token_counter: self.token_counter,
                 journal: self.journal,
                 clock: self.clock,

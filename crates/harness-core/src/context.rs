@@ -3,6 +3,7 @@
 //! Nothing of a run is kept in an object that runs share, so one agent serves many users at once.
 
 use std::any::{Any, TypeId};
+use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ use crate::clock::Clock;
 use crate::event::Event;
 use crate::middleware::Middleware;
 use crate::model::ModelId;
+use crate::secrets::Secrets;
 
 /// The run's own context: who asks, where, how to cancel, where events go. Cheap to clone.
 #[derive(Clone)]
@@ -25,6 +27,7 @@ pub struct RunContext {
     cancel: CancellationToken,
     taps: Option<Arc<Taps>>,
     values: Option<Arc<ScopedValue>>,
+    secrets: Secrets,
 }
 
 /// A value that the layers inside see, and those that were put there before.
@@ -97,6 +100,7 @@ impl RunContext {
             cancel,
             taps: None,
             values: None,
+            secrets: Secrets::new(),
         }
     }
 
@@ -234,6 +238,20 @@ impl RunContext {
         None
     }
 
+    /// What is masked in all that tools give back.
+    pub fn secrets(&self) -> &Secrets {
+        &self.secrets
+    }
+
+    /// This context, with more secrets: beside those that are masked anyway, these are in what the layers inside
+    /// give back. None can be taken away.
+    pub fn with_secrets(&self, more: &Secrets) -> Self {
+        Self {
+            secrets: self.secrets.with(more),
+            ..self.clone()
+        }
+    }
+
     /// This context, with another cancellation. Make it a child of [`cancellation`](Self::cancellation).
     pub fn with_cancellation(&self, cancel: CancellationToken) -> Self {
         Self {
@@ -293,11 +311,17 @@ impl ToolContext {
         &self.cancel
     }
 
-    /// Tells how the call is getting on. For people; the model does not see it.
+    /// Tells how the call is getting on. For people; the model does not see it. The run's
+    /// [secrets](RunContext::secrets) are masked.
     pub fn progress(&self, text: impl Into<String>) {
+        let text = text.into();
+        let text = match self.run.secrets.mask(&text) {
+            Cow::Owned(masked) => masked,
+            Cow::Borrowed(_) => text,
+        };
         self.run.emit(Event::ToolProgress {
             id: self.call_id.clone(),
-            text: text.into(),
+            text,
         });
     }
 }

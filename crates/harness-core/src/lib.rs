@@ -57,6 +57,7 @@ mod handle;
 mod hook_verdict;
 mod journal;
 mod limits;
+mod masker;
 mod message;
 mod middleware;
 mod model;
@@ -70,6 +71,9 @@ mod repetition;
 mod reply;
 mod resuming;
 mod retry;
+mod secret;
+mod secret_forms;
+mod secrets;
 mod state;
 #[cfg(feature = "test-support")]
 pub mod test_support;
@@ -100,6 +104,7 @@ pub use journal::{
     Effect, Journal, MemoryJournal, NoJournal, Record, RecordedStep, Step, StepKind,
 };
 pub use limits::Limits;
+pub use masker::Masker;
 pub use message::{
     AssistantMessage, AssistantPart, EncodedSlot, Image, Message, MessageRef, StopReason, Text,
     Thinking, ToolCall, ToolResult, ToolResults, UserMessage, UserPart,
@@ -118,6 +123,8 @@ pub use permit::{Permit, ToolPreview};
 pub use queue::QueueMode;
 pub use reply::{MAX_REPLY_BYTES, ReplyBuilder};
 pub use retry::RetryPolicy;
+pub use secret::Secret;
+pub use secrets::Secrets;
 pub use token_count::TokenCounter;
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{DynamicTool, Execution, Replay, Tool, ToolError, ToolRef, ToolSpec, ToolSpecs};

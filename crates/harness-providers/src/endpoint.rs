@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use harness_core::{Model, ModelInfo};
+use harness_core::{Model, ModelInfo, Secret, Secrets};
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
@@ -12,7 +12,6 @@ use crate::api::Api;
 use crate::dialect::Dialect;
 use crate::error::ConfigError;
 use crate::http::{HttpOptions, Pool};
-use crate::key::{ApiKey, Secrets};
 use crate::model::HttpModel;
 
 /// The version of the Messages API that this crate speaks.
@@ -38,7 +37,7 @@ pub struct Endpoint {
     api: Api,
     provider: String,
     base_url: String,
-    api_key: Option<ApiKey>,
+    api_key: Option<Secret>,
     headers: Vec<(String, String)>,
     dialect: Option<Dialect>,
     http: HttpOptions,
@@ -79,7 +78,7 @@ impl Endpoint {
     }
 
     /// Sets the key; `None` or blank: none is sent.
-    pub fn api_key(mut self, key: Option<ApiKey>) -> Self {
+    pub fn api_key(mut self, key: Option<Secret>) -> Self {
         self.api_key = key;
         self
     }
@@ -117,6 +116,14 @@ impl Endpoint {
     pub fn check(&self) -> Result<(), ConfigError> {
         self.headers()?;
         self.client(&self.address()?).map(drop)
+    }
+
+    /// What its requests hold that must never be shown: the key, the values of headers whose names speak of
+    /// secrets, the password of the address. Without them where the endpoint cannot be [used](Self::check).
+    pub fn secrets(&self) -> Secrets {
+        self.headers()
+            .map(|(_, secrets)| secrets)
+            .unwrap_or_default()
     }
 
     pub(crate) fn api(&self) -> Api {
@@ -157,9 +164,9 @@ impl Endpoint {
             );
         }
         if let Some(key) = self.api_key.as_ref().filter(|key| !key.is_blank()) {
-            secrets.add(key.expose());
+            secrets.add(key.clone());
             let (name, value) = match self.api {
-                Api::Anthropic => ("x-api-key", key.expose().to_string()),
+                Api::Anthropic => ("x-api-key", key.expose().to_owned()),
                 Api::OpenAiChat | Api::OpenAiResponses => {
                     ("authorization", format!("Bearer {}", key.expose()))
                 }
@@ -183,16 +190,16 @@ impl Endpoint {
                 .any(|part| header.as_str().contains(part))
             {
                 value.set_sensitive(true);
-                secrets.add(&Arc::from(trimmed));
+                secrets.add(trimmed);
                 if let Some((_, token)) = trimmed.split_once(' ') {
-                    secrets.add(&Arc::from(token.trim()));
+                    secrets.add(token);
                 }
             }
             headers.insert(header, value);
         }
         let url = self.address()?;
         if let Some(password) = url.password() {
-            secrets.add(&Arc::from(password));
+            secrets.add(password);
         }
         Ok((headers, secrets))
     }

@@ -49,7 +49,6 @@ mod dialect;
 mod endpoint;
 mod error;
 mod http;
-mod key;
 mod list_models;
 mod messages;
 mod model;
@@ -74,7 +73,6 @@ pub use dialect::{
 pub use endpoint::Endpoint;
 pub use error::ConfigError;
 pub use http::HttpOptions;
-pub use key::ApiKey;
 pub use model::{Anthropic, HttpModel, OpenAi};
 pub use proxy::ProxyOptions;
 pub use scripted::Scripted;

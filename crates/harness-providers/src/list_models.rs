@@ -6,7 +6,7 @@ use serde::Deserialize;
 use crate::address;
 use crate::endpoint::Endpoint;
 use crate::http::chain;
-use crate::model::refused;
+use crate::model::{refused, scrubbed};
 
 /// The most bytes of the list that are read.
 const MAX_LIST_BYTES: usize = 1024 * 1024;
@@ -40,7 +40,7 @@ impl Endpoint {
         let client = self.client(&url).map_err(config)?;
         let failed = |error: reqwest::Error| ModelError::Connection {
             url: shown.clone(),
-            message: secrets.scrub(chain(&error.without_url())),
+            message: scrubbed(&secrets, chain(&error.without_url())),
         };
         let sent = client.get(url.clone()).headers(headers).send().await;
         let mut response = sent.map_err(failed)?;

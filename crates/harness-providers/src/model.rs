@@ -1,5 +1,6 @@
 //! A model behind HTTP.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -7,7 +8,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use harness_core::{
-    CancellationToken, Model, ModelError, ModelId, ModelInfo, ModelRequest, ModelStream,
+    CancellationToken, Model, ModelError, ModelId, ModelInfo, ModelRequest, ModelStream, Secret,
+    Secrets,
 };
 use reqwest::header::{HeaderMap, HeaderValue, LOCATION};
 use reqwest::{Response, Url};
@@ -19,7 +21,6 @@ use crate::dialect::Dialect;
 use crate::endpoint::Endpoint;
 use crate::error::ConfigError;
 use crate::http::{HttpOptions, chain};
-use crate::key::{ApiKey, Secrets};
 use crate::refusal::{MAX_ERROR_BYTES, Refusal};
 use crate::reply_stream::{Origin, ReplyStream};
 use crate::{chat, messages, parse, responses};
@@ -34,12 +35,12 @@ pub enum OpenAi {}
 
 impl OpenAi {
     /// A model over the Chat Completions API.
-    pub fn chat(model: impl Into<String>, key: impl Into<ApiKey>) -> HttpModel {
+    pub fn chat(model: impl Into<String>, key: impl Into<Secret>) -> HttpModel {
         HttpModel::with_key(Api::OpenAiChat, model, key)
     }
 
     /// A model over the Responses API.
-    pub fn responses(model: impl Into<String>, key: impl Into<ApiKey>) -> HttpModel {
+    pub fn responses(model: impl Into<String>, key: impl Into<Secret>) -> HttpModel {
         HttpModel::with_key(Api::OpenAiResponses, model, key)
     }
 }
@@ -50,7 +51,7 @@ pub enum Anthropic {}
 
 impl Anthropic {
     /// A model over the Messages API.
-    pub fn messages(model: impl Into<String>, key: impl Into<ApiKey>) -> HttpModel {
+    pub fn messages(model: impl Into<String>, key: impl Into<Secret>) -> HttpModel {
         HttpModel::with_key(Api::Anthropic, model, key)
     }
 }
@@ -69,7 +70,7 @@ struct Ready {
     url: Url,
     shown_url: Arc<str>,
     headers: HeaderMap,
-    secrets: Arc<Secrets>,
+    secrets: Secrets,
     dialect: Dialect,
     key: u64,
 }
@@ -103,7 +104,7 @@ impl HttpModel {
         }
     }
 
-    fn with_key(api: Api, model: impl Into<String>, key: impl Into<ApiKey>) -> Self {
+    fn with_key(api: Api, model: impl Into<String>, key: impl Into<Secret>) -> Self {
         let endpoint = Endpoint::new(api).api_key(Some(key.into()));
         let id = ModelId::new(endpoint.provider_name(), model);
         Self::new(endpoint, ModelInfo::new(id))
@@ -174,7 +175,7 @@ impl HttpModel {
                 url,
                 shown_url,
                 headers,
-                secrets: Arc::new(secrets),
+                secrets,
                 dialect,
                 key,
             })
@@ -229,7 +230,7 @@ impl HttpModel {
             format!("no connection within {seconds} s")
         } else {
             // The address is said beside the message, in the form that may be shown.
-            ready.secrets.scrub(chain(&error.without_url()))
+            scrubbed(&ready.secrets, chain(&error.without_url()))
         };
         ModelError::Connection {
             url: ready.shown_url.to_string(),
@@ -254,7 +255,7 @@ impl Model for HttpModel {
         let answer = sent.ok_or(ModelError::Cancelled)??;
         let origin = Origin {
             url: Arc::clone(&ready.shown_url),
-            secrets: Arc::clone(&ready.secrets),
+            secrets: ready.secrets.clone(),
         };
         let parser = parse::parser(self.endpoint.api());
         Ok(Box::pin(ReplyStream::new(
@@ -290,6 +291,15 @@ fn misconfigured(error: &ConfigError) -> ModelError {
     }
 }
 
+/// A text that came from a request, without what must not show: also without the beginning of a secret at which
+/// it was cut.
+pub(crate) fn scrubbed(secrets: &Secrets, text: String) -> String {
+    match secrets.mask_excerpt(&text) {
+        Cow::Owned(masked) => masked,
+        Cow::Borrowed(_) => text,
+    }
+}
+
 /// The error for an answer whose status is none of success. Its body is read as far as it may matter.
 pub(crate) async fn refused(
     mut answer: Response,
@@ -304,7 +314,7 @@ pub(crate) async fn refused(
     {
         body.extend_from_slice(&chunk[..chunk.len().min(MAX_ERROR_BYTES - body.len())]);
     }
-    let body = secrets.scrub(String::from_utf8_lossy(&body).into_owned());
+    let body = scrubbed(secrets, String::from_utf8_lossy(&body).into_owned());
     let mut refusal = Refusal::from_body(status, &headers, body.as_bytes());
     if (300..400).contains(&status)
         && let Some(target) = headers
@@ -313,6 +323,6 @@ pub(crate) async fn refused(
     {
         refusal.message = format!("{shown_url} redirects to {target}");
     }
-    refusal.message = secrets.scrub(refusal.message);
+    refusal.message = scrubbed(secrets, refusal.message);
     refusal.into_error(shown_url)
 }

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
-use harness_core::{CancellationToken, MAX_REPLY_BYTES, ModelError, ModelEvent};
+use harness_core::{CancellationToken, MAX_REPLY_BYTES, ModelError, ModelEvent, Secrets};
 use reqwest::Response;
 use reqwest::header::CONTENT_TYPE;
 use tokio::time::{Instant, Sleep};
 
 use crate::http::{HttpOptions, chain};
-use crate::key::Secrets;
+use crate::model::scrubbed;
 use crate::parse::{Failure, Found, Parse, cut};
 use crate::refusal::{Refusal, html_title, one_line};
 use crate::sse;
@@ -34,7 +34,7 @@ type Body = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;
 /// Where an answer comes from, as far as errors need to know.
 pub(crate) struct Origin {
     pub(crate) url: Arc<str>,
-    pub(crate) secrets: Arc<Secrets>,
+    pub(crate) secrets: Secrets,
 }
 
 /// What kind of answer this is. Several servers say one content type and send another.
@@ -203,7 +203,7 @@ impl ReplyStream {
             self.origin.url
         );
         ModelError::StreamInvalid {
-            message: self.origin.secrets.scrub(message),
+            message: scrubbed(&self.origin.secrets, message),
         }
     }
 
@@ -211,14 +211,14 @@ impl ReplyStream {
         let secrets = &self.origin.secrets;
         match failure {
             Failure::Refused(mut refusal) => {
-                refusal.message = secrets.scrub(refusal.message);
+                refusal.message = scrubbed(secrets, refusal.message);
                 if refusal.message.is_empty() {
                     "the service gave no reason".clone_into(&mut refusal.message);
                 }
                 refusal.into_error(&self.origin.url)
             }
             Failure::Invalid(message) => ModelError::StreamInvalid {
-                message: secrets.scrub(message),
+                message: scrubbed(secrets, message),
             },
         }
     }
@@ -275,7 +275,7 @@ impl Stream for ReplyStream {
                     }
                 }
                 Poll::Ready(Some(Err(error))) => {
-                    let message = this.origin.secrets.scrub(chain(&error.without_url()));
+                    let message = scrubbed(&this.origin.secrets, chain(&error.without_url()));
                     this.end(Some(ModelError::StreamCut { message }));
                 }
                 Poll::Ready(None) => this.end(None),

@@ -291,6 +291,7 @@ impl Call<'_> {
                 folder,
                 timeout,
                 trace: self.cx.run().value(),
+                secrets: Some(self.cx.run().secrets()),
             };
             let progress = |text: String| self.cx.progress(text);
             run_command(line, &self.workspace, self.cx.cancellation(), progress).await
@@ -349,7 +350,7 @@ impl Call<'_> {
             }
             process => (process?, false),
         };
-        let (job, guard) = Job::start(process, &self.workspace, timeout);
+        let (job, guard) = Job::start(process, &self.workspace, timeout, self.cx.run().secrets());
         if let Some(file) = &job.file {
             self.workspace.allow_reading(file);
         }

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use harness_core::{Masker, Secrets};
 use tempfile::TempPath;
 
 use crate::limits::Limits;
@@ -20,6 +21,9 @@ pub(crate) struct Capture {
     stdout: Stream,
     stderr: Stream,
     screen: Screen,
+    /// Behind the screen: what a person would see is what must not show a secret, whatever control
+    /// sequences were in it.
+    masker: Masker,
     /// The end of the cleaned output since it was taken last; all of it until there is a file.
     end: String,
     fresh: String,
@@ -54,11 +58,12 @@ pub(crate) struct Captured {
 }
 
 impl Capture {
-    pub(crate) fn new(limits: &Limits, folder: PathBuf) -> Self {
+    pub(crate) fn new(limits: &Limits, folder: PathBuf, secrets: &Secrets) -> Self {
         Self {
             stdout: Stream::default(),
             stderr: Stream::default(),
             screen: Screen::default(),
+            masker: secrets.masker(),
             end: String::new(),
             fresh: String::new(),
             bytes: 0,
@@ -100,11 +105,18 @@ impl Capture {
             OutputStream::Stderr => &mut self.stderr,
         };
         from.push(bytes, false, &mut self.screen, &mut self.fresh);
-        self.settle();
+        self.settle(false);
     }
 
-    fn settle(&mut self) {
-        let fresh = std::mem::take(&mut self.fresh);
+    fn settle(&mut self, last: bool) {
+        let mut raw = std::mem::take(&mut self.fresh);
+        let mut fresh = self.masker.push(&raw);
+        if last {
+            let rest = self.masker.finish();
+            if !rest.is_empty() {
+                fresh.to_mut().push_str(&rest);
+            }
+        }
         self.bytes += fresh.len() as u64;
         self.line_breaks += memchr::memchr_iter(b'\n', fresh.as_bytes()).count() as u64;
         self.end.push_str(&fresh);
@@ -133,8 +145,9 @@ impl Capture {
                 .ceil_char_boundary(self.end.len() - self.max_bytes * 2);
             self.end.drain(..start);
         }
-        self.fresh = fresh;
-        self.fresh.clear();
+        drop(fresh);
+        raw.clear();
+        self.fresh = raw;
     }
 
     fn write(&mut self, text: &str) {
@@ -164,14 +177,14 @@ impl Capture {
     /// The last lines so far.
     pub(crate) fn preview(&self) -> String {
         let mut text = tail(&self.end, PREVIEW.0, PREVIEW.1).to_owned();
-        text.push_str(&self.screen.line());
+        text.push_str(&self.masker.preview(&self.screen.line()));
         tail(&text, PREVIEW.0, PREVIEW.1).to_owned()
     }
 
     /// What came since it was taken last, with the unfinished line as it is now. That line comes
     /// again when it is finished.
     pub(crate) fn take(&mut self) -> Captured {
-        let unfinished = self.screen.line();
+        let unfinished = self.masker.preview(&self.screen.line());
         let bytes = self.bytes + unfinished.len() as u64;
         self.end.push_str(&unfinished);
         let captured = Captured {
@@ -194,7 +207,7 @@ impl Capture {
         self.stderr.push(b"", true, &mut self.screen, &mut fresh);
         self.screen.take_line(&mut fresh);
         self.fresh = fresh;
-        self.settle();
+        self.settle(true);
         match self.temporary.take().map(TempPath::keep) {
             None => {}
             Some(Ok(path)) => self.kept = Some(path),
@@ -222,7 +235,11 @@ mod tests {
     fn bash_12_long_multibyte_output_is_kept_whole() {
         let folder = tempfile::tempdir().expect("a folder");
         let text = "\u{2192}".repeat(50_000);
-        let mut capture = Capture::new(&Limits::default(), folder.path().to_owned());
+        let mut capture = Capture::new(
+            &Limits::default(),
+            folder.path().to_owned(),
+            &Secrets::new(),
+        );
         for piece in text.as_bytes().chunks(4_096) {
             capture.push(OutputStream::Stdout, piece);
         }
@@ -236,7 +253,11 @@ mod tests {
     #[test]
     fn what_was_taken_does_not_come_again() {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut capture = Capture::new(&Limits::default(), folder.path().to_owned());
+        let mut capture = Capture::new(
+            &Limits::default(),
+            folder.path().to_owned(),
+            &Secrets::new(),
+        );
         let file = capture.keep_from_start().expect("a file");
         let mut taken = Vec::new();
         for piece in ["one\ntw", "", "o\nthree\n"] {
@@ -257,10 +278,38 @@ mod tests {
         assert_eq!(whole, "one\ntwo\nthree\nlast");
     }
 
+    /// Not in the file, not in the text, not in between: wherever the output is cut, and whatever colours it has.
+    #[test]
+    fn secrets_are_masked_wherever_the_output_is_cut() {
+        let secrets: Secrets = ["sk-canary-0123456789"].into_iter().collect();
+        let text = "one sk-canary-0123456789\nsk-\u{1b}[1mcanary\u{1b}[0m-0123456789 two sk-canary-0123456789";
+        for cut in 1..text.len() {
+            let folder = tempfile::tempdir().expect("a folder");
+            let folder = folder.path().to_owned();
+            let mut capture = Capture::new(&Limits::default(), folder, &secrets);
+            let file = capture.keep_from_start().expect("a file");
+            let mut seen = String::new();
+            for piece in text.as_bytes().chunks(cut) {
+                capture.push(OutputStream::Stdout, piece);
+                seen.push_str(&capture.preview());
+                seen.push_str(&capture.take().text);
+            }
+            let end = capture.finish();
+            assert!(end.text.ends_with("[key] two [key]"), "{end:?}");
+            assert!(!seen.contains("cana"), "{seen}");
+            let whole = std::fs::read_to_string(file).expect("text");
+            assert_eq!(whole, "one [key]\n[key] two [key]", "{cut}");
+        }
+    }
+
     #[test]
     fn the_last_lines_are_shown() {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut capture = Capture::new(&Limits::default(), folder.path().to_owned());
+        let mut capture = Capture::new(
+            &Limits::default(),
+            folder.path().to_owned(),
+            &Secrets::new(),
+        );
         for n in 1..=5_000 {
             capture.push(OutputStream::Stdout, format!("{n}\n").as_bytes());
         }

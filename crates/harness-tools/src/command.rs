@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use harness_core::{CancellationToken, TraceContext};
+use harness_core::{CancellationToken, Secrets, TraceContext};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::capture::{Capture, Captured};
@@ -30,6 +30,8 @@ pub struct CommandLine<'a> {
     pub timeout: Duration,
     /// Where it belongs in a trace, if it is to know.
     pub trace: Option<&'a TraceContext>,
+    /// What is masked in its output: in what is shown, in the file, in what is told meanwhile.
+    pub secrets: Option<&'a Secrets>,
 }
 
 /// How a command ended, and what it said.
@@ -82,7 +84,9 @@ pub async fn run_command(
     let mut process = workspace
         .start(line.command, line.folder, line.trace)
         .await?;
-    let output = Output::new(Capture::new(limits, shell.output_folder.clone()));
+    let none = Secrets::new();
+    let secrets = line.secrets.unwrap_or(&none);
+    let output = Output::new(Capture::new(limits, shell.output_folder.clone(), secrets));
     let bounds = Bounds {
         limits,
         timeout: Some(line.timeout),

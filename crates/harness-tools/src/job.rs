@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use harness_core::CancellationToken;
+use harness_core::{CancellationToken, Secrets};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
@@ -35,9 +35,10 @@ impl Job {
         mut process: Box<dyn Process>,
         workspace: &Workspace,
         timeout: Option<Duration>,
+        secrets: &Secrets,
     ) -> (Self, JobGuard) {
         let folder = workspace.shell().output_folder.clone();
-        let mut capture = Capture::new(workspace.limits(), folder);
+        let mut capture = Capture::new(workspace.limits(), folder, secrets);
         let file = capture.keep_from_start();
         let (told, end) = watch::channel(None);
         let job = Self {

@@ -1,5 +1,6 @@
 //! `@path` in a prompt attaches the file.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,7 +26,8 @@ const MAX_MENTIONS: usize = 256;
 /// It looks at the messages that a run starts with, not at the history, nor at messages that are queued
 /// while it goes. The text stays as it was written; each file becomes a part behind the message's own:
 /// text in `<file path="…">`, with what `read` would show of it and its notices, a picture as a picture,
-/// a folder as what `ls` shows. An end of the element within the text is written `<\/file>`.
+/// a folder as what `ls` shows. An end of the element within the text is written `<\/file>`, and the run's
+/// [secrets](RunContext::secrets) are masked.
 ///
 /// - `@file`, `@dir/file`, `@./file`, `@../file`, `@~/file`, `@/abs`, `@"with spaces"`; `:10` or `:10-20`
 ///   behind it names lines. The `@` is at the start of a word, outside of code. Signs at the end belong
@@ -126,7 +128,15 @@ impl AtPathMiddleware {
         for message in done.warnings.into_iter().chain(left_out) {
             cx.emit(Event::Warning { message });
         }
-        message.content.extend(done.parts);
+        let parts = done.parts.into_iter().map(|mut part| {
+            if let UserPart::Text(text) = &mut part
+                && let Cow::Owned(masked) = cx.secrets().mask(&text.text)
+            {
+                text.text = masked;
+            }
+            part
+        });
+        message.content.extend(parts);
     }
 }
 

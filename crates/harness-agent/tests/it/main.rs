@@ -20,6 +20,7 @@ mod loaded_skills;
 mod plan_calls;
 mod plan_files;
 mod plan_mode;
+mod secrets;
 mod session;
 mod skills;
 mod strict_model;

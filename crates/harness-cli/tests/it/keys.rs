@@ -1,5 +1,7 @@
 //! Keys: where they are sent, and that they are nowhere else.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use serde_json::json;
 
 use crate::program::{Bed, Ended};
@@ -286,4 +288,165 @@ fn an_address_is_shown_without_its_password() {
     let shown = format!("http://127.0.0.1:{port}/v1/chat/completions");
     assert!(ended.stdout.contains(&shown), "{ended:#?}");
     ended.notes(&shown);
+}
+
+/// SEC-15: a request that failed is not dumped anywhere, and what is kept of the run is for its owner alone.
+#[test]
+fn sec_15_a_failed_request_dumps_nothing() {
+    let said = format!("upstream-dump: Authorization: Bearer {CANARY}");
+    let (bed, server) = (Bed::new(), Server::repeating(Answer::status(500, &said)));
+    let before = bed.files();
+    let url = server.url();
+    let run = bed.run(&[
+        "-m",
+        "x/y",
+        "--base-url",
+        &url,
+        "--api-key-env",
+        "MINE",
+        "prompt-words",
+    ]);
+    let ended = run.env("MINE", CANARY).end().exits(1);
+    is_silent(&ended);
+    for path in bed.files().iter().filter(|path| !before.contains(path)) {
+        let path = bed.root().join(path);
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{} has {mode:o}", path.display());
+        if path.is_file() {
+            let text = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
+            assert!(!text.contains(CANARY), "{}: {text}", path.display());
+            let is_record = path.starts_with(bed.home().join(".local"));
+            assert!(
+                is_record || !text.contains("prompt-words"),
+                "{}: {text}",
+                path.display()
+            );
+        }
+    }
+}
+
+/// A key that is in a file, in the environment of the program itself, or in what commands print: the model, the
+/// disk, the screen and the collector see a mask.
+#[test]
+fn a_known_key_is_masked_wherever_tools_find_it() {
+    let bash = |command: &str| json!({ "command": command });
+    let long = "for n in $(seq 2500); do printf sk-canary-; printf '0123456789\\n'; done";
+    let calls = [
+        ("bash", bash("cat key")),
+        ("bash", bash(long)),
+        (
+            "bash",
+            bash("base64 key; tr '\\0' '\\n' < /proc/$PPID/environ"),
+        ),
+        (
+            "bash",
+            json!({ "command": "cat key; echo over", "background": true }),
+        ),
+        ("read", json!({ "path": "key" })),
+        ("grep", json!({ "pattern": "canary" })),
+        ("bash", bash("env; tr '\\0' '\\n' < /proc/self/environ")),
+    ];
+    let mut first = Reply::says("I look.");
+    for (n, (tool, arguments)) in calls.iter().enumerate() {
+        first = first.and_calls(&format!("c{n}"), tool, arguments);
+    }
+    let server = Server::replies(Wire::Chat, &[first, Reply::says("Done.")]);
+    let (bed, url) = (Bed::new(), server.url());
+    bed.write("key", format!("the key is {CANARY}\n"));
+    bed.write("AGENTS.md", format!("Never say {CANARY}.\n"));
+    let before = bed.files();
+    // Not the key of the service that is asked.
+    let arguments = [
+        "-m",
+        "x/y",
+        "--base-url",
+        &url,
+        "--output",
+        "json",
+        "--trace",
+        "trace.json",
+        "look at @key",
+    ];
+    let ended = bed
+        .run(&arguments)
+        .env("OPENAI_API_KEY", CANARY)
+        .env("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true")
+        .end()
+        .exits(0);
+    let requests = server.requests();
+    let results = Wire::Chat.results(&requests[1].body);
+    let texts: Vec<&str> = results.iter().map(|(_, text)| text.as_str()).collect();
+    for (text, words) in texts.iter().zip([
+        "the key is [key]",
+        "[key]\n[key]\n",
+        "OPENAI_API_KEY=[key]",
+        "the key is [key]",
+        "the key is [key]",
+        "the key is [key]",
+        "HOME=",
+    ]) {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    assert!(!texts[6].contains("[key]"), "a child has it: {}", texts[6]);
+    let system = Wire::Chat.system(&requests[0].body);
+    assert!(system.contains("Never say [key]."), "{system}");
+    let prompt = Wire::Chat.prompt(&requests[0].body);
+    assert!(prompt.contains("the key is [key]"), "{prompt}");
+
+    let encoded = "1jYW5hcnktMDEy";
+    let mut looked_at = 0;
+    for path in bed.files().iter().filter(|path| !before.contains(path)) {
+        let path = bed.root().join(path);
+        if path.is_file() {
+            let bytes = std::fs::read(&path).unwrap();
+            let text = String::from_utf8_lossy(&bytes);
+            assert!(!text.contains(CANARY), "{}: {text}", path.display());
+            assert!(!text.contains(encoded), "{}: {text}", path.display());
+            looked_at += u32::from(text.contains("[key]"));
+        }
+    }
+    // The session, the trace, and two files of output.
+    assert!(looked_at >= 4, "{looked_at}");
+    for request in &requests {
+        let body = request.body.to_string();
+        assert!(!body.contains(CANARY) && !body.contains(encoded), "{body}");
+    }
+    for printed in [&ended.stdout, &ended.stderr] {
+        assert!(
+            !printed.contains(CANARY) && !printed.contains(encoded),
+            "{printed}"
+        );
+    }
+    let export = bed.harness(&["sessions", "export"]).end().exits(0);
+    assert!(export.stdout.contains("[key]"), "{export:#?}");
+    assert!(!export.stdout.contains(CANARY), "{export:#?}");
+}
+
+/// The same for tools that are called by hand, also for what collectors are sent along.
+#[test]
+fn a_known_key_is_masked_in_calls_by_hand() {
+    let bed = Bed::new();
+    bed.write(
+        "key",
+        format!("{CANARY} header-canary-7 Bearer other-canary acme\n"),
+    );
+    for call in [
+        ["tools", "call", "bash", r#"{"command":"cat key"}"#],
+        ["tools", "call", "read", r#"{"path":"key"}"#],
+    ] {
+        let ended = bed
+            .harness(&call)
+            .env("GROQ_API_KEY", CANARY)
+            .env(
+                "OTEL_EXPORTER_OTLP_HEADERS",
+                "x-key=header-canary-7,Authorization=Bearer%20other-canary,x-tenant=acme",
+            )
+            .end()
+            .exits(0);
+        is_silent(&ended);
+        assert!(
+            ended.stdout.contains("[key] [key] [key] acme"),
+            "{ended:#?}"
+        );
+    }
 }

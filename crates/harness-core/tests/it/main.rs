@@ -24,6 +24,7 @@ mod reply;
 mod resume;
 mod retry;
 mod rules;
+mod secrets;
 mod stage;
 mod tool;
 mod trace_context;

@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use harness_core::{
-    AssistantMessage, AssistantPart, Message, MessageRef, ModelRequest, OutputPart, ToolOutcome,
-    UserPart,
+    AssistantMessage, AssistantPart, Message, MessageRef, ModelRequest, OutputPart, Secrets,
+    ToolOutcome, UserPart,
 };
 use serde_json::{Value, json};
 
@@ -24,6 +24,7 @@ const MAX_BYTES: usize = 16 * 1024;
 pub struct ContentCapture {
     max_bytes: usize,
     redactor: Arc<dyn Redactor>,
+    secrets: Secrets,
 }
 
 /// Takes out of content what nobody may see.
@@ -51,6 +52,7 @@ impl ContentCapture {
         Self {
             max_bytes: MAX_BYTES,
             redactor: Arc::new(SecretShapes::new()),
+            secrets: Secrets::new(),
         }
     }
 
@@ -64,6 +66,21 @@ impl ContentCapture {
     pub fn redactor(mut self, redactor: impl Redactor + 'static) -> Self {
         self.redactor = Arc::new(redactor);
         self
+    }
+
+    /// Masks these, too, whatever they look like and whatever the [redactor](Self::redactor) does; beside those that
+    /// it was given before.
+    pub fn secrets(mut self, secrets: &Secrets) -> Self {
+        self.secrets = self.secrets.with(secrets);
+        self
+    }
+
+    /// A text without what nobody may see.
+    fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match self.secrets.mask(text) {
+            Cow::Borrowed(text) => self.redactor.redact(text),
+            Cow::Owned(masked) => Cow::Owned(self.redactor.redact(&masked).into_owned()),
+        }
     }
 
     pub(super) fn request(&self, request: &ModelRequest) -> RequestContent {
@@ -204,7 +221,7 @@ impl ContentCapture {
     /// A text without secrets, cut to what an attribute may have.
     fn text(&self, text: &str) -> String {
         // Looked at whole: a cut could hide half of a secret from the redactor.
-        let text = self.redactor.redact(text);
+        let text = self.redact(text);
         // Room for what is around it.
         let room = self.max_bytes / 2;
         if text.len() <= room {
@@ -227,7 +244,7 @@ impl ContentCapture {
                     } else {
                         self.masked(value)
                     };
-                    (self.redactor.redact(name).into_owned(), masked)
+                    (self.redact(name).into_owned(), masked)
                 })
                 .collect(),
             other => other.clone(),

@@ -9,48 +9,28 @@ use super::content::Redactor;
 
 /// What stands in the place of a secret.
 const MASK: &str = "[redacted]";
-/// A known secret that is shorter than this is a word, and masking it would mask half of the text.
-const MIN_KNOWN: usize = 6;
 
-/// Masks what has the shape of a secret, and secrets that it was told of: the default of
-/// [`ContentCapture`](super::ContentCapture).
+/// Masks what has the shape of a secret: the default of [`ContentCapture`](super::ContentCapture). Secrets that
+/// are known need none: see [`ContentCapture::secrets`](super::ContentCapture::secrets).
 ///
 /// Shapes are: values of names that speak of keys, tokens, secrets and passwords; assignments of
 /// environment variables, as in `.env` files; credentials of `Authorization` headers and of URLs; keys with the
 /// prefixes of well-known services; JSON web tokens; private keys in PEM. It is a net with holes: content that
 /// may hold secrets of other shapes should not be captured.
 #[derive(Clone, Debug, Default)]
-pub struct SecretShapes {
-    known: Vec<String>,
-}
+#[non_exhaustive]
+pub struct SecretShapes {}
 
 impl SecretShapes {
     /// Shapes alone.
     pub fn new() -> Self {
         Self::default()
     }
-
-    /// Masks this text wherever it stands, too. One of fewer than six bytes is not masked.
-    pub fn known(mut self, secret: impl Into<String>) -> Self {
-        let secret = secret.into();
-        if secret.len() >= MIN_KNOWN {
-            self.known.push(secret);
-            // A secret that begins with another one is masked whole.
-            self.known
-                .sort_by_key(|known| std::cmp::Reverse(known.len()));
-        }
-        self
-    }
 }
 
 impl Redactor for SecretShapes {
     fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut text = Cow::Borrowed(text);
-        for known in &self.known {
-            if text.contains(known.as_str()) {
-                text = Cow::Owned(text.replace(known.as_str(), MASK));
-            }
-        }
         for shape in &*SHAPES {
             if let Cow::Owned(masked) = shape.mask(&text) {
                 text = Cow::Owned(masked);
@@ -219,18 +199,6 @@ mod tests {
             let found = masked.to_lowercase().contains("canary");
             assert_eq!(found, !secret, "{text:?} became {masked:?}");
         }
-    }
-
-    #[test]
-    fn known_secrets_are_masked_everywhere() {
-        let shapes = SecretShapes::new()
-            .known("hunter22")
-            .known("hunter22more")
-            .known("no");
-        assert_eq!(
-            shapes.redact("say hunter22more, hunter22, no"),
-            "say [redacted], [redacted], no"
-        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use harness_core::{Middleware, TraceContext};
+use harness_core::{Middleware, Secrets, TraceContext};
 
 use super::content::ContentCapture;
 use super::hooks::HookSpans;
@@ -78,6 +78,18 @@ impl Telemetry {
     /// Records content: prompts, replies, arguments and results of tools. By default, none of it is.
     pub fn capture_content(self, content: ContentCapture) -> Self {
         self.change(|settings| settings.content = Some(content))
+    }
+
+    /// Masks these wherever content is recorded, before anything else is looked at: see
+    /// [`ContentCapture::secrets`]. Without content, it changes nothing.
+    pub fn secrets(self, secrets: &Secrets) -> Self {
+        if self.settings.content.is_none() || secrets.is_empty() {
+            return self;
+        }
+        self.change(|settings| {
+            let content = settings.content.take();
+            settings.content = content.map(|content| content.secrets(secrets));
+        })
     }
 
     /// Whether content is recorded.

@@ -111,7 +111,7 @@ fn tel_10_nothing_of_content_is_recorded_by_default() {
 
 #[test]
 fn tel_10_content_that_is_asked_for_has_no_secrets() {
-    let capture = ContentCapture::new().redactor(SecretShapes::new().known("canary-answer"));
+    let capture = ContentCapture::new().secrets(&["canary-answer"].into_iter().collect());
     let recording = run_full_of_canaries(&Telemetry::new("coder").capture_content(capture));
     let schemas = Schemas::built_in();
     let all = attributes(&recording);

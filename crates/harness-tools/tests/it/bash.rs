@@ -272,6 +272,7 @@ async fn bash_25_the_shell_is_looked_for() {
         folder: folder.path(),
         timeout: Duration::from_secs(10),
         trace: None,
+        secrets: None,
     };
     for shell in [None, Some("/bin/sh")] {
         let mut options = ShellOptions::default();
@@ -407,6 +408,7 @@ async fn how_it_gets_on_is_told_while_it_runs() {
         folder: folder.path(),
         timeout: Duration::from_secs(10),
         trace: None,
+        secrets: None,
     };
     let workspace = Workspace::new(folder.path());
     let mut told = Vec::new();

@@ -21,6 +21,7 @@ mod read;
 mod sandbox;
 mod scripted_processes;
 mod search;
+mod secrets;
 mod specs;
 mod survivors;
 mod working_folder;

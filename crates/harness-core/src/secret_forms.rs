@@ -1,0 +1,62 @@
+//! The forms in which a secret comes back.
+
+use std::fmt::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+
+use crate::secret::Secret;
+
+/// A secret in each form in which a service or a command may repeat it, itself among them.
+pub(crate) fn forms(secret: &Secret) -> Vec<String> {
+    let text = secret.expose();
+    let escaped = serde_json::to_string(text).unwrap_or_default();
+    let escaped = escaped.trim_start_matches('"');
+    let escaped = escaped.strip_suffix('"').unwrap_or(escaped);
+    let mut all = vec![
+        text.to_owned(),
+        escaped.to_owned(),
+        // Some encoders escape these, too.
+        escaped.replace('/', "\\/"),
+    ];
+    for uppercase in [false, true] {
+        let mut hex = String::with_capacity(text.len() * 2);
+        let mut percent = String::with_capacity(text.len() * 3);
+        for byte in text.bytes() {
+            push_hex(&mut hex, byte, uppercase);
+            // RFC 3986, 2.3: these are never encoded.
+            if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+                percent.push(char::from(byte));
+            } else {
+                percent.push('%');
+                push_hex(&mut percent, byte, uppercase);
+            }
+        }
+        all.extend([hex, percent]);
+    }
+    all.extend((0..3).flat_map(|before| {
+        [
+            base64_part(&STANDARD_NO_PAD, text, before),
+            base64_part(&URL_SAFE_NO_PAD, text, before),
+        ]
+    }));
+    all
+}
+
+fn push_hex(to: &mut String, byte: u8, uppercase: bool) {
+    let _ = if uppercase {
+        write!(to, "{byte:02X}")
+    } else {
+        write!(to, "{byte:02x}")
+    };
+}
+
+/// The digits that a secret alone decides, where `before` bytes (and any number of threes of bytes) stand
+/// before it. RFC 4648, 4: a digit is six bits.
+fn base64_part(engine: &base64::engine::GeneralPurpose, text: &str, before: usize) -> String {
+    let mut bytes = vec![0; before];
+    bytes.extend_from_slice(text.as_bytes());
+    let digits = engine.encode(&bytes);
+    let (first, end) = ((before * 8).div_ceil(6), bytes.len() * 8 / 6);
+    digits.get(first..end).unwrap_or_default().to_owned()
+}
