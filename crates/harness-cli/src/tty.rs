@@ -1,7 +1,8 @@
 //! The terminal that a person sits at, for questions.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{IsTerminal, Read as _, Write as _};
+use std::os::fd::AsFd;
 
 use harness_core::CancellationToken;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -16,31 +17,36 @@ const GLANCE: Timespec = Timespec {
 /// The most bytes of an answer.
 const MAX_ANSWER: usize = 4096;
 
-/// A terminal with a person at it: what is typed comes from there, and what is said goes there.
+/// A terminal with a person at it: what is typed comes from standard input, and what is said goes to standard
+/// error.
 pub(crate) struct Tty {
-    file: File,
+    input: File,
 }
 
 impl Tty {
     /// The terminal, if there is a person at it: standard input and standard error are one. Somebody who pipes
     /// something in, or keeps the errors in a file, is a script as like as not.
     pub(crate) fn open() -> Option<Self> {
-        if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        let input = std::io::stdin();
+        if !input.is_terminal() || !std::io::stderr().is_terminal() {
             return None;
         }
-        let file = OpenOptions::new().read(true).write(true).open("/dev/tty");
-        Some(Self { file: file.ok()? })
+        // Another handle of the same terminal, without the buffer that standard input has.
+        let input = input.as_fd().try_clone_to_owned().ok()?;
+        Some(Self {
+            input: File::from(input),
+        })
     }
 
     /// Writes. What cannot be written is not read either, so nobody will answer.
-    pub(crate) fn say(&mut self, text: &str) {
-        let _ = self.file.write_all(text.as_bytes());
-        let _ = self.file.flush();
+    #[expect(clippy::unused_self, reason = "only who has a terminal may ask")]
+    pub(crate) fn say(&self, text: &str) {
+        let _ = std::io::stderr().write_all(text.as_bytes());
     }
 
     /// Forgets what was typed before the question could be read: it was meant for something else.
     pub(crate) fn forget_typed(&self) {
-        let _ = tcflush(&self.file, QueueSelector::IFlush);
+        let _ = tcflush(&self.input, QueueSelector::IFlush);
     }
 
     /// Waits for a line. `None` at the end of input, on an error, and when `cancel` fires. Blocks.
@@ -50,14 +56,14 @@ impl Tty {
             if cancel.is_cancelled() {
                 return None;
             }
-            let mut ready = [PollFd::new(&self.file, PollFlags::IN)];
+            let mut ready = [PollFd::new(&self.input, PollFlags::IN)];
             match poll(&mut ready, Some(&GLANCE)) {
                 Ok(0) | Err(rustix::io::Errno::INTR) => continue,
                 Ok(_) => {}
                 Err(_) => return None,
             }
             let mut piece = [0; 256];
-            let count = match self.file.read(&mut piece) {
+            let count = match self.input.read(&mut piece) {
                 Ok(0) => return None,
                 Ok(count) => count,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,

@@ -17,16 +17,7 @@ fn terminal() -> (File, JoinHandle<String>) {
 
 /// The same, at which somebody has typed something.
 fn terminal_with(typed: &str) -> (File, JoinHandle<String>) {
-    let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&controller).unwrap();
-    unlockpt(&controller).unwrap();
-    let name = ptsname(&controller, Vec::new()).unwrap();
-    let program = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(name.to_str().unwrap())
-        .unwrap();
-    let mut controller = File::from(controller);
+    let (mut controller, program) = pair();
     controller.write_all(typed.as_bytes()).unwrap();
     let reader = thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -37,6 +28,20 @@ fn terminal_with(typed: &str) -> (File, JoinHandle<String>) {
     (program, reader)
 }
 
+/// The two ends of a terminal: the person's, and the program's.
+fn pair() -> (File, File) {
+    let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&controller).unwrap();
+    unlockpt(&controller).unwrap();
+    let name = ptsname(&controller, Vec::new()).unwrap();
+    let program = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(name.to_str().unwrap())
+        .unwrap();
+    (File::from(controller), program)
+}
+
 /// Runs a program with some of its streams on a terminal; what it wrote there comes with it.
 #[track_caller]
 pub(crate) fn on_terminal(start: Start, put: impl FnOnce(&mut Command, File)) -> (Ended, String) {
@@ -44,6 +49,37 @@ pub(crate) fn on_terminal(start: Start, put: impl FnOnce(&mut Command, File)) ->
     // The command holds an end of the terminal until it is dropped, in `spawn_with`.
     let ended = start.spawn_with(|command| put(command, program)).end();
     (ended, reader.join().unwrap())
+}
+
+/// The same with a person at it, who types one line of this whenever a question stands there: what is typed
+/// before would be for nothing. Nothing more than that: then the input is at its end.
+#[track_caller]
+pub(crate) fn typed_into(
+    start: Start,
+    typed: &str,
+    put: impl FnOnce(&mut Command, File),
+) -> (Ended, String) {
+    let (controller, program) = pair();
+    let mut lines: Vec<String> = typed.split_inclusive('\n').map(str::to_owned).collect();
+    lines.reverse();
+    let person = thread::spawn(move || {
+        let mut controller = controller;
+        let (mut shown, mut answered, mut piece) = (Vec::new(), 0, [0; 4096]);
+        // Ends with an error when the last end for programs is closed.
+        while let Ok(count @ 1..) = controller.read(&mut piece) {
+            shown.extend_from_slice(&piece[..count]);
+            let is_asked = ["not now: ", "do instead: "];
+            let new = &shown[answered..];
+            if is_asked.iter().any(|it| new.ends_with(it.as_bytes())) {
+                answered = shown.len();
+                let line = lines.pop().unwrap_or_else(|| "\u{4}".to_owned());
+                controller.write_all(line.as_bytes()).unwrap();
+            }
+        }
+        String::from_utf8(shown).unwrap()
+    });
+    let ended = start.spawn_with(|command| put(command, program)).end();
+    (ended, person.join().unwrap())
 }
 
 const ANSWER: &str = "Zwei Zeilen — grün.\n\tDie zweite.";

@@ -1,0 +1,175 @@
+//! Questions at the terminal: about a project, and about a call.
+
+use std::fs::{self, File};
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::program::{Bed, Ended};
+use crate::terminal::typed_into;
+
+/// Runs a script of calls with a person at the terminal, who types this. What they saw comes with it.
+#[track_caller]
+fn asked(bed: &Bed, calls: &[Value], flags: &[&str], typed: &str) -> (Ended, String) {
+    let script = json!({ "turns": [{ "calls": calls }, { "text": "Done." }] });
+    bed.write("script.json", script.to_string());
+    let arguments = [&["-m", "scripted:script.json"], flags, &["go"]].concat();
+    let both = |command: &mut Command, terminal: File| {
+        command
+            .stdin(terminal.try_clone().unwrap())
+            .stderr(terminal);
+    };
+    typed_into(bed.guarded(&arguments), typed, both)
+}
+
+fn write(path: &str, content: &str) -> Value {
+    json!({ "tool": "write", "arguments": { "path": path, "content": content } })
+}
+
+fn bash(command: &str) -> Value {
+    json!({ "tool": "bash", "arguments": { "command": command } })
+}
+
+#[test]
+fn a_project_is_asked_about_once() {
+    // What is typed, whether the file is written without another question, what is kept.
+    for (typed, is_trusted, kept) in [
+        ("y\n", true, "trust = \"full\""),
+        ("o\n", true, ""),
+        ("what?\no\n", true, ""),
+        ("n\nn\n", false, "trust = \"none\""),
+        ("\nn\n", false, ""),
+    ] {
+        let bed = Bed::new();
+        let (ended, shown) = asked(&bed, &[write("a.txt", "x")], &[], typed);
+        ended.exits(0);
+        assert!(shown.contains("Do you trust"), "{typed:?}: {shown}");
+        assert_eq!(
+            bed.work().join("a.txt").exists(),
+            is_trusted,
+            "{typed:?}: {shown}"
+        );
+        let store = bed.home().join(".local/share/harness/trust.toml");
+        let store = fs::read_to_string(store).unwrap_or_default();
+        assert_eq!(
+            store.contains(kept),
+            !kept.is_empty() || store.is_empty(),
+            "{typed:?}: {store}"
+        );
+        // Once is enough.
+        if !kept.is_empty() {
+            let (_, shown) = asked(&bed, &[], &[], "");
+            assert!(!shown.contains("Do you trust"), "{shown}");
+        }
+    }
+}
+
+/// The question has the effect, the change of a file, and what a yes for longer would allow.
+#[test]
+fn a_call_is_asked_about() {
+    let bed = Bed::new();
+    bed.write("notes.txt", "old line\n");
+    let edit = json!({ "tool": "edit", "arguments": {
+        "path": "notes.txt", "edits": [{ "old_text": "old line", "new_text": "new line" }],
+    }});
+    let (ended, shown) = asked(&bed, std::slice::from_ref(&edit), &["--no-trust"], "y\n");
+    ended.exits(0);
+    assert_eq!(bed.read("notes.txt"), "new line\n", "{shown}");
+    for words in [
+        "May `edit` do this?",
+        "writes ",
+        "| -old line",
+        "| +new line",
+        "write(notes.txt)",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    // A no, with and without a reason; what is no choice is asked again.
+    for (typed, told) in [
+        ("n\n", "the user said no."),
+        ("\n", "the user said no."),
+        (
+            "x\nuse another file\n",
+            "the user said no: use another file",
+        ),
+    ] {
+        bed.write("notes.txt", "old line\n");
+        let (ended, shown) = asked(
+            &bed,
+            std::slice::from_ref(&edit),
+            &["--no-trust", "--output", "json"],
+            typed,
+        );
+        let events = ended.exits(0).events();
+        let end = events
+            .iter()
+            .find(|event| event["type"] == "tool_end")
+            .unwrap();
+        assert_eq!(end["outcome"]["reason"], told, "{shown}");
+        let decided = events
+            .iter()
+            .find(|event| event["type"] == "permission")
+            .unwrap();
+        assert_eq!(
+            (&decided["by"], &decided["decision"]),
+            (&json!("person"), &json!("deny"))
+        );
+        assert_eq!(bed.read("notes.txt"), "old line\n");
+    }
+}
+
+/// For the run: once. For the project: also in the next run, as a rule of the user's store.
+#[test]
+fn a_yes_goes_as_far_as_it_was_given() {
+    let bed = Bed::new();
+    let calls = [bash("cp a b"), bash("cp a b"), bash("cp a c")];
+    bed.write("a", "");
+    let count = |shown: &str| shown.matches("May `bash` do this?").count();
+    let flags = ["--no-trust"];
+    let (_, shown) = asked(&bed, &calls, &flags, "y\ny\ny\n");
+    assert_eq!(count(&shown), 3, "{shown}");
+    let (_, shown) = asked(&bed, &calls, &flags, "r\ny\n");
+    assert_eq!(count(&shown), 2, "{shown}");
+    let (_, shown) = asked(&bed, &calls, &flags, "p\ny\n");
+    assert_eq!(count(&shown), 2, "{shown}");
+    let (_, shown) = asked(&bed, &calls, &flags, "n\n");
+    assert_eq!(count(&shown), 1, "{shown}");
+    let listed = bed.harness(&["trust", "list"]).end().exits(0).stdout;
+    assert!(listed.contains("allow run(cp a b)"), "{listed}");
+    // What cannot be known can be allowed only once.
+    let (_, shown) = asked(&bed, &[bash("echo $(date)")], &flags, "r\ny\n");
+    assert!(
+        shown.contains("none of the choices") && !shown.contains("[r]"),
+        "{shown}"
+    );
+}
+
+/// SEC-13: a command that looks like another one is shown as what it is.
+#[test]
+fn sec_13_a_disguised_command_is_shown_escaped() {
+    let bed = Bed::new();
+    let command = "echo safe\u{202e}\u{200b} \x1b[2K; touch x\r";
+    let (_, shown) = asked(&bed, &[bash(command)], &["--no-trust"], "n\n");
+    assert!(
+        shown.contains("\\u{202e}") && shown.contains("\\u{200b}"),
+        "{shown:?}"
+    );
+    assert!(shown.contains("invisible characters"), "{shown:?}");
+    let question = shown.split("May `bash`").nth(1).unwrap();
+    for raw in ['\u{202e}', '\u{200b}'] {
+        assert!(!question.contains(raw), "{question:?}");
+    }
+    assert!(
+        !question.replace("\r\n", "\n").contains("[2K; touch"),
+        "{question:?}"
+    );
+}
+
+/// What was typed before a question stood there answers nothing; the end of the input is a no.
+#[test]
+fn nobody_answers_by_accident() {
+    let bed = Bed::new();
+    let (ended, _) = asked(&bed, &[write("a.txt", "x")], &["--no-trust"], "\u{4}");
+    ended.exits(0);
+    assert!(!bed.work().join("a.txt").exists());
+}
