@@ -84,7 +84,8 @@ impl Setup {
         let keys = variables
             .iter()
             .filter_map(|name| self.environment.key(name));
-        let secrets = Secrets::from_iter(keys).with(&otel_variables::secrets(&self.environment));
+        let keys: Secrets = keys.collect();
+        let secrets = keys.with(&otel_variables::secrets(&self.environment));
         match &choice.target {
             Target::Service(service) => secrets.with(&service.endpoint.secrets()),
             Target::Demo | Target::Scripted(_) | Target::Idle => secrets,

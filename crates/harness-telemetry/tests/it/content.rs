@@ -10,7 +10,7 @@ use harness_core::{
     ToolOutput, from_fn, run_with,
 };
 use harness_telemetry::Schemas;
-use harness_telemetry::middleware::{ContentCapture, Redactor, SecretShapes, Telemetry};
+use harness_telemetry::middleware::{ContentCapture, Redactor, Telemetry};
 use harness_telemetry::test_support::{RecordedSpan, Recording};
 use serde_json::{Value, json};
 
