@@ -141,6 +141,10 @@ fn workspace() -> Vec<Parameter> {
 fn file() -> Vec<Parameter> {
     vec![
         needed("path", "the path of the file"),
+        needed(
+            "from",
+            "whose word it is: `user`, `project`, or `project, not trusted`",
+        ),
         needed("text", "its text, or the part that there is room for"),
     ]
 }
@@ -152,13 +156,20 @@ fn nested() -> Vec<Parameter> {
 }
 
 fn files_with_text() -> Vec<Parameter> {
-    let files = Parameter::required("files", "the files, in order: a list of `{path, text}`");
+    let files = Parameter::required(
+        "files",
+        "the files, in order: a list of `{path, from, text}`",
+    );
     vec![files.of_kind(ParameterKind::List)]
 }
 
 fn knowledge() -> Vec<Parameter> {
     vec![
         text("path", "the path of KNOWLEDGE.md"),
+        text(
+            "from",
+            "whose word it is: `project`, or `project, not trusted`",
+        ),
         text("text", "its text, or the part that there is room for"),
         text("folder", "the folder `knowledge`"),
         text("files", "the paths of the files in it, one a line"),

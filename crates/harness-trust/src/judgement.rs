@@ -1,7 +1,8 @@
 //! What is decided about one call, and how that is told.
 
 use harness_core::{
-    ActiveCall, HookVerdict, PermissionDecision, PermissionReport, PermissionSource, ToolEffects,
+    ActiveCall, HookVerdict, PermissionDecision, PermissionReport, PermissionSource, Secrets,
+    ToolEffects,
 };
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,8 @@ use crate::surroundings::Surroundings;
 
 /// A call, and what it would do.
 pub(crate) struct Asked<'a> {
+    /// What must not show in words.
+    pub(crate) secrets: &'a Secrets,
     pub(crate) call: &'a ActiveCall,
     pub(crate) effects: &'a ToolEffects,
     pub(crate) atoms: &'a Atoms,
@@ -43,11 +46,23 @@ pub(crate) struct Report<'a> {
     pub(crate) of_tool: Option<Verdict>,
 }
 
+impl Asked<'_> {
+    /// An effect in words.
+    pub(crate) fn word(&self, atom: &Atom) -> String {
+        self.secrets.mask(&atom.to_string()).into_owned()
+    }
+
+    /// All that the call would do, in words.
+    pub(crate) fn words(&self) -> Vec<String> {
+        self.atoms.iter().map(|atom| self.word(atom)).collect()
+    }
+}
+
 impl Report<'_> {
     fn judged(&self, decision: PermissionDecision, by: PermissionSource) -> Judgement {
         let mut report =
             PermissionReport::new(&self.asked.call.id, &self.asked.call.name, decision, by);
-        report.effects = self.words();
+        report.effects = self.asked.words();
         // The rule that kept it from being allowed; of those that allow, the one that is highest.
         let ruled = |(_, decision): &&(Atom, Decision)| decision.rule.is_some();
         let rule = match self.decisions.verdict {
@@ -68,11 +83,6 @@ impl Report<'_> {
         }
     }
 
-    fn words(&self) -> Vec<String> {
-        let each = self.decisions.each.iter();
-        each.map(|(atom, _)| atom.to_string()).collect()
-    }
-
     pub(crate) fn by_rule(&self) -> Judgement {
         let by = match self.asked.hook {
             Some(_) => PermissionSource::Hook,
@@ -89,8 +99,13 @@ impl Report<'_> {
         let reasons = self.decisions.reasons();
         let reasons: Vec<String> = reasons
             .map(|(atom, decision)| match &decision.rule {
-                Some(rule) => format!("`deny {rule}` is about a call that {atom}"),
-                None => format!("a call that {atom} is denied"),
+                Some(rule) => {
+                    format!(
+                        "`deny {rule}` is about a call that {}",
+                        self.asked.word(atom)
+                    )
+                }
+                None => format!("a call that {} is denied", self.asked.word(atom)),
             })
             .collect();
         self.denied(by, &format!("{}.", reasons.join("; ")))
@@ -111,9 +126,9 @@ impl Report<'_> {
 
     pub(crate) fn nobody(&self, advice: &dyn Fn(&[String]) -> String) -> Judgement {
         let reasons = self.decisions.reasons();
-        let mut what: Vec<String> = reasons.map(|(atom, _)| atom.to_string()).collect();
+        let mut what: Vec<String> = reasons.map(|(atom, _)| self.asked.word(atom)).collect();
         if what.is_empty() {
-            what = self.words();
+            what = self.asked.words();
         }
         let rules: Vec<String> = self
             .needed()
@@ -133,7 +148,10 @@ impl Report<'_> {
         let asked = self.decisions.reasons();
         let mut rules: Vec<Rule> = Vec::new();
         for (atom, _) in asked {
+            // A rule is kept, and shown; a key in one would be, too.
+            let is_secret = self.asked.word(atom) != atom.to_string();
             if let Some(rule) = atom.narrowest_rule(self.asked.surroundings)
+                && !is_secret
                 && !rules.contains(&rule)
             {
                 rules.push(rule);
@@ -170,8 +188,13 @@ impl Report<'_> {
             .decisions
             .reasons()
             .map(|(atom, decision)| match &decision.rule {
-                Some(rule) => format!("`ask {rule}` is about a call that {atom}"),
-                None => format!("no rule is about a call that {atom}"),
+                Some(rule) => {
+                    format!(
+                        "`ask {rule}` is about a call that {}",
+                        self.asked.word(atom)
+                    )
+                }
+                None => format!("no rule is about a call that {}", self.asked.word(atom)),
             });
         let mut reasons: Vec<String> = reasons.collect();
         if reasons.is_empty() {
@@ -187,7 +210,7 @@ impl Report<'_> {
         Question {
             tool: visible(&self.asked.call.name),
             call_id: self.asked.call.id.clone(),
-            effects: self.words(),
+            effects: self.asked.words(),
             reasons,
             preview,
             rules: rules.map(|rule| rule.subject.to_string()).collect(),

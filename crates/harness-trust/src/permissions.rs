@@ -223,13 +223,14 @@ impl Middleware for Permissions {
         };
         let atoms = Atoms::of(&call.name, &effects, &run.surroundings);
         let asked = Asked {
+            secrets: cx.secrets(),
             call: &call,
             effects: &effects,
             atoms: &atoms,
             surroundings: &run.surroundings,
             hook: cx.value(),
         };
-        let words: Vec<String> = atoms.iter().map(ToString::to_string).collect();
+        let words = asked.words();
         let mut judged = None;
         // What is on record may have been decided when a path led elsewhere.
         for _ in 0..2 {
@@ -344,7 +345,9 @@ impl Settings {
         for _ in 0..MAX_QUESTIONS {
             let preview = call.preview(cx).await;
             let question = report.question(
-                preview.as_ref().map(|preview| preview.text.clone()),
+                preview
+                    .as_ref()
+                    .map(|preview| cx.secrets().mask(&preview.text).into_owned()),
                 rules.as_deref(),
                 self.remember.is_some(),
                 again,

@@ -110,6 +110,9 @@ fn a_project_that_is_not_trusted_is_named() {
         .harness(&["doctor", "-m", "scripted:absent"])
         .end()
         .exits(2);
-    let line = format!("{}: not read: its project is not among", project.display());
+    let line = format!(
+        "{}: not read: its project is not trusted",
+        project.display()
+    );
     assert!(ended.stdout.contains(&line), "{ended:#?}");
 }

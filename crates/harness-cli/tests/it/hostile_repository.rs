@@ -354,6 +354,10 @@ fn a_trusted_project_reaches_nothing_outside_either() {
     // What the project's own configuration says counts then; so it is not there.
     fs::remove_file(trap.bed.work().join(".harness/config.toml")).unwrap();
     fs::remove_file(trap.bed.work().join(".harness/hooks.json")).unwrap();
+    // And where its files for the model lead is its own affair.
+    for link in ["AGENTS.md", "MEMORY.md", "KNOWLEDGE.md", "knowledge"] {
+        fs::remove_file(trap.bed.work().join(link)).unwrap();
+    }
     let calls = [
         ("bash", json!({ "command": "./evil.sh" })),
         ("bash", json!({ "command": "cp key copy2.txt" })),

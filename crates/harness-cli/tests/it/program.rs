@@ -93,6 +93,9 @@ impl Bed {
     pub(crate) fn trust_folders(&self, folders: &[(&Path, &str)]) {
         let mut text = "version = 1\n".to_owned();
         for (folder, trust) in folders {
+            let folder = folder
+                .canonicalize()
+                .unwrap_or_else(|_| folder.to_path_buf());
             text.push_str(&format!("[projects.{folder:?}]\ntrust = {trust:?}\n"));
         }
         let path = self.home().join(".local/share/harness/trust.toml");

@@ -430,7 +430,7 @@ fn what_is_wrong_in_the_configuration_of_skills() {
     };
     says(
         "[skills]\npats = []\n",
-        &["config.toml:3:1", "did you mean `paths`?"],
+        &["config.toml:2:1", "did you mean `paths`?"],
     );
     says(
         "[skills]\npolicy = \"first-win\"\n",
