@@ -54,6 +54,7 @@ mod error;
 mod event;
 pub mod from_fn;
 mod handle;
+mod hook_verdict;
 mod journal;
 mod limits;
 mod message;
@@ -94,6 +95,7 @@ pub use handle::{RunControl, RunHandle};
 pub use harness_prompt::{
     Fitted, Keep, PromptDiff, Section, SectionCut, SystemPrompt, estimate_tokens,
 };
+pub use hook_verdict::{HookDecision, HookVerdict};
 pub use journal::{
     Effect, Journal, MemoryJournal, NoJournal, Record, RecordedStep, Step, StepKind,
 };

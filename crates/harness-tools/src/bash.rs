@@ -343,6 +343,7 @@ impl Call<'_> {
                 folder,
                 shell: self.workspace.shell(),
                 trace: self.cx.run().value(),
+                stdin: None,
             };
             self.workspace.processes().start(spec).await
         };

@@ -84,6 +84,7 @@ pub async fn run_command(
         folder: line.folder,
         shell,
         trace: line.trace,
+        stdin: None,
     };
     let mut process = workspace.processes().start(spec).await?;
     let output = Output::new(Capture::new(limits, shell.output_folder.clone()));
