@@ -1,5 +1,7 @@
 //! What can go wrong when an agent is put together.
 
+use std::path::PathBuf;
+
 /// Why an agent could not be put together.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -35,4 +37,12 @@ pub enum Error {
     /// Plan mode could not be changed, or not saved.
     #[error("plan mode: {0}")]
     Plan(String),
+    /// A file with hooks could not be read, or what is in it cannot be used.
+    #[error("the hook file `{path}` cannot be used: {problem}")]
+    HookFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it; with line and column, if it is in the text.
+        problem: String,
+    },
 }

@@ -9,6 +9,8 @@ mod skills;
 mod slash_commands;
 mod task_list;
 mod tool_result_eviction;
+#[cfg(feature = "tools")]
+mod user_hooks;
 mod workspace_context;
 
 #[cfg(feature = "tools")]
@@ -30,6 +32,12 @@ pub use task_list::{
     TASKS_SECTION, TaskItem, TaskList, TaskListMiddleware, TaskStatus, restored_tasks,
 };
 pub use tool_result_eviction::{EvictionOptions, ToolResultEvictionMiddleware};
+#[cfg(feature = "tools")]
+pub(crate) use user_hooks::{BeforeCompaction, is_hook_context};
+#[cfg(feature = "tools")]
+pub use user_hooks::{
+    Hook, HookEvent, HookFile, Hooks, OnHookFailure, TranscriptPath, UserHooksMiddleware,
+};
 pub use workspace_context::{
     WORKSPACE_SECTION, WorkspaceContextMiddleware, WorkspaceContextOptions,
 };

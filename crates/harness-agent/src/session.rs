@@ -91,6 +91,11 @@ impl AgentSession {
         self
     }
 
+    /// Who asks, and from where.
+    pub fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
     /// Starts from a conversation that was kept elsewhere.
     pub fn with_history(mut self, history: &[MessageRef]) -> Result<Self, Error> {
         self.journal.import(history)?;

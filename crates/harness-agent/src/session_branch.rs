@@ -84,6 +84,14 @@ impl AgentSession {
         cancellation: CancellationToken,
     ) -> Result<Option<Compaction>, Error> {
         let cx = self.cx(cancellation);
+        #[cfg(feature = "tools")]
+        {
+            let reason = harness_core::CompactionReason::Manual;
+            let refusal = crate::middlewares::BeforeCompaction::refusal(&cx, reason, focus);
+            if let Some(why) = refusal.await {
+                return Err(Error::Summary(format!("a hook refused it: {why}")));
+            }
+        }
         let compaction = self
             .harness
             .summarise_history(&cx, &self.config, &self.history, focus)

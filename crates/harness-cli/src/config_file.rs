@@ -12,6 +12,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::failure::Failure;
+use crate::hook_files::HooksConfig;
 use crate::permission_settings::{PermissionsConfig, SandboxConfig};
 use crate::skill_settings::SkillsConfig;
 
@@ -42,6 +43,8 @@ pub(crate) struct ConfigFile {
     pub(crate) permissions: PermissionsConfig,
     /// What commands can reach.
     pub(crate) sandbox: SandboxConfig,
+    /// Which commands of the user run at the points of a run.
+    pub(crate) hooks: HooksConfig,
     /// Which skills are used, and where they are looked for.
     pub(crate) skills: SkillsConfig,
     pub(crate) providers: BTreeMap<String, ProviderConfig>,

@@ -59,6 +59,11 @@ impl Conversation {
         })
     }
 
+    /// Who asks, and from where.
+    pub(crate) fn caller(&self) -> &Caller {
+        self.session.caller()
+    }
+
     /// Goes on from another entry: behind it, or before it if it is the user's own message.
     pub(crate) async fn go_to(
         &mut self,

@@ -88,6 +88,7 @@ pub(crate) async fn run(arguments: DoctorArguments) -> Result<ExitCode, Failure>
             report_model(&mut report, &setup).await;
             report_tools(&mut report, &setup, &arguments);
             report_permissions(&mut report, &setup);
+            report_hooks(&mut report, &setup);
             report_prompts(&mut report, &setup, &arguments).await;
             report_skills(&mut report, &setup);
             report_sessions(&mut report, &setup.environment);
@@ -312,6 +313,28 @@ fn report_permissions(report: &mut Report, setup: &Setup) {
         Ok(lines) => {
             for (name, value) in lines {
                 report.line(&name, &value);
+            }
+        }
+        Err(failure) => report.problem(&failure),
+    }
+}
+
+fn report_hooks(report: &mut Report, setup: &Setup) {
+    report.heading("hooks");
+    match setup.hook_files() {
+        Ok(files) => {
+            if files.hooks.is_empty() {
+                report.line("none", "");
+            }
+            for hook in files.hooks.describe() {
+                report.line("hook", &one_line(&hook));
+            }
+            for warning in files.hooks.warnings() {
+                report.line("note", &one_line(warning));
+            }
+            for file in &files.untrusted {
+                let state = "not read: its project is not trusted";
+                report.line("project", &format!("{}: {state}", file.display()));
             }
         }
         Err(failure) => report.problem(&failure),

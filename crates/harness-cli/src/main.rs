@@ -12,6 +12,7 @@ mod demo;
 mod doctor;
 mod environment;
 mod failure;
+mod hook_files;
 mod json_output;
 mod model_choice;
 mod named_file;

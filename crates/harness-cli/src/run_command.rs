@@ -25,6 +25,7 @@ use crate::plan::{Plan, Task};
 use crate::progress::Progress;
 use crate::prompt_input::PromptInput;
 use crate::prompt_record::PromptRecord;
+use crate::run_permissions::Guards;
 use crate::run_session::{Opened, RunSession};
 use crate::services::LocalServers;
 use crate::setup::Setup;
@@ -84,12 +85,16 @@ async fn run_recorded(
     };
     let cancel = CancellationToken::new();
     let signals = Signals::listen(&cancel)?;
+    let hooks = if is_demo { None } else { setup.user_hooks()? };
     let (agent, demo) = setup.agent(
         &choice,
         &arguments.agent,
         limits(&arguments, &setup),
         Some(recorder),
-        Some(approver()),
+        Some(Guards {
+            approver: approver(),
+            hooks: hooks.clone(),
+        }),
     )?;
     announce(&setup, &choice, demo.as_ref());
     let at = arguments.session.at.as_deref();
@@ -145,6 +150,14 @@ async fn run_recorded(
         Err(error) => error.into_outcome(),
     };
     signals.unless_again(shell.end()).await;
+    if let Some(hooks) = &hooks {
+        let end = async {
+            for note in hooks.end_session(conversation.caller(), "other").await {
+                stderr::note(&note);
+            }
+        };
+        signals.unless_again(end).await;
+    }
     let text = json.is_none();
     let way_on = conversation.way_on(&setup.folder);
     let told = signals

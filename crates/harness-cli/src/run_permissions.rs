@@ -3,13 +3,21 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use harness_agent::middlewares::PlanModeMiddleware;
+use harness_agent::middlewares::{PlanModeMiddleware, UserHooksMiddleware};
 use harness_trust::{Approver, Layer, Permissions, PlaceOfRuns, Rule, Rules, Verdict};
 
 use crate::failure::Failure;
 use crate::project_trust::shell_word;
 use crate::settings::Origin;
 use crate::setup::Setup;
+
+/// What watches over the calls of a run.
+pub(crate) struct Guards {
+    /// Who is asked about what no rule allows.
+    pub(crate) approver: Arc<dyn Approver>,
+    /// The user's hooks.
+    pub(crate) hooks: Option<UserHooksMiddleware>,
+}
 
 /// The rules that count in a folder, each with where it stands, those of the settings first.
 pub(crate) fn rules(setup: &Setup) -> Result<Vec<(Layer, Rule, Origin)>, Failure> {

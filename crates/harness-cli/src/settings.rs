@@ -87,6 +87,8 @@ pub(crate) struct Settings {
     pub(crate) context_tokens: Option<Setting<usize>>,
     pub(crate) context_files: Option<Setting<Vec<PathBuf>>>,
     pub(crate) skills: SkillSettings,
+    pub(crate) hooks: Option<Setting<bool>>,
+    pub(crate) hooks_claude: Option<Setting<bool>>,
     /// What may be done, and what commands can reach.
     pub(crate) permissions: PermissionSettings,
     /// Whether the project's own files may change how the agent works.
@@ -182,6 +184,8 @@ impl Settings {
         put(&mut self.context, file.context.enabled, origin);
         put(&mut self.context_tokens, file.context.tokens, origin);
         put(&mut self.context_files, file.context.files, origin);
+        put(&mut self.hooks, file.hooks.enabled, origin);
+        put(&mut self.hooks_claude, file.hooks.claude, origin);
         self.skills.take_config(file.skills, origin)?;
         self.permissions
             .take_config(&file.permissions, file.sandbox, origin)?;

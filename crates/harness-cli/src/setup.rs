@@ -4,22 +4,23 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use harness_agent::middlewares::WorkspaceContextOptions;
+use harness_agent::middlewares::{UserHooksMiddleware, WorkspaceContextOptions};
 use harness_agent::{AgentHarness, DefaultOptions, SystemPromptSource, default_harness};
 use harness_core::{Caller, Limits, Secrets};
 use harness_skills::Skills;
 use harness_tools::{ShellOptions, Workspace};
-use harness_trust::Approver;
 
 use crate::arguments::{AgentArguments, ModelArguments};
 use crate::command_sandbox::CommandSandbox;
 use crate::demo::DemoProject;
 use crate::environment::{Environment, otel};
 use crate::failure::Failure;
+use crate::hook_files::HookFiles;
 use crate::model_choice::{Choice, Target, secret_variables};
 use crate::named_file;
 use crate::plan::Plan;
 use crate::prompt_library::PromptLibrary;
+use crate::run_permissions::Guards;
 use crate::settings::{Setting, Settings};
 use crate::telemetry::Recorder;
 use crate::{otel_variables, run_permissions, skill_diagnostics, skill_roots, stderr};
@@ -51,6 +52,26 @@ impl Setup {
     /// The skills that there are, looked for anew.
     pub(crate) fn skills(&self) -> Result<Skills, Failure> {
         skill_roots::discover(&self.environment, &self.settings, &self.folder)
+    }
+
+    /// The user's hooks, read anew.
+    pub(crate) fn hook_files(&self) -> Result<HookFiles, Failure> {
+        HookFiles::read(&self.environment, &self.settings, &self.folder)
+    }
+
+    /// The middleware that runs the user's hooks, if there are any. What is to be known of their files is told.
+    pub(crate) fn user_hooks(&self) -> Result<Option<UserHooksMiddleware>, Failure> {
+        let files = self.hook_files()?;
+        for warning in files.hooks.warnings() {
+            stderr::note(warning);
+        }
+        for file in &files.untrusted {
+            let way = self.settings.trust.way();
+            stderr::note(&format!("{} is not read; {way}", file.display()));
+        }
+        let shell = self.workspace(&self.folder).shell().clone();
+        let hooks = UserHooksMiddleware::new(files.hooks).shell(shell);
+        Ok((!hooks.hooks().is_empty()).then_some(hooks))
     }
 
     /// The workspace of the tools, in a folder.
@@ -112,15 +133,15 @@ impl Setup {
 
     /// The agent. For the demonstration, also its project, which lives as long as the value.
     ///
-    /// `approver` is who is asked about what no rule allows. Without one there is no policy at all: for a command
-    /// that runs no model, or a call that a person typed.
+    /// `guards` watch over calls. Without them there is no policy at all: for a command that runs no model, or a
+    /// call that a person typed.
     pub(crate) fn agent(
         &self,
         choice: &Choice,
         arguments: &AgentArguments,
         limits: Limits,
         recorder: Option<&Recorder>,
-        approver: Option<Arc<dyn Approver>>,
+        guards: Option<Guards>,
     ) -> Result<(AgentHarness, Option<DemoProject>), Failure> {
         let demo = match choice.target {
             Target::Demo => Some(DemoProject::create(&self.environment)?),
@@ -134,7 +155,7 @@ impl Setup {
             Some(_) => CommandSandbox::off(),
             None => CommandSandbox::of(self, folder)?,
         };
-        if let Some(note) = sandbox.note().filter(|_| approver.is_some()) {
+        if let Some(note) = sandbox.note().filter(|_| guards.is_some()) {
             stderr::note(&note);
         }
         let mut workspace = self.workspace(folder);
@@ -158,7 +179,10 @@ impl Setup {
             let plan = Plan::of(self, &Caller::default());
             options.plan_mode = plan.middleware(is_on(&self.settings.plan_mode));
         }
-        if let Some(approver) = approver {
+        if let Some(Guards { approver, hooks }) = guards {
+            if let Some(hooks) = hooks {
+                options.middlewares.push(Arc::new(hooks));
+            }
             let plan = options.plan_mode.as_ref();
             let permissions =
                 run_permissions::permissions(self, place, demo.is_some(), approver, plan)?;

@@ -9,8 +9,8 @@ use std::task::{Context, Poll};
 
 use harness_core::async_trait;
 use rustix::process::Signal;
-use tokio::io::{AsyncRead, AsyncReadExt as _};
-use tokio::process::{Child, ChildStderr, ChildStdout};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 
 use crate::error::Error;
 use crate::process::{self, ProcessTree};
@@ -66,6 +66,7 @@ struct LocalProcess {
     // Its fields are dropped after `drop`, which kills.
     child: Child,
     tree: ProcessTree,
+    input: Option<Input>,
     out: Pipe<ChildStdout>,
     err: Pipe<ChildStderr>,
     in_a_row: usize,
@@ -88,7 +89,11 @@ impl LocalProcess {
         let mut command = tokio::process::Command::new(&program);
         command.current_dir(spec.folder);
         command
-            .stdin(Stdio::null())
+            .stdin(if spec.stdin.is_some() {
+                Stdio::piped()
+            } else {
+                Stdio::null()
+            })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         for name in &spec.shell.hidden_variables {
@@ -136,7 +141,13 @@ impl LocalProcess {
         })?;
         let tree = child.id().and_then(|id| ProcessTree::new(id, marker));
         let tree = tree.ok_or_else(|| Error::Command("The shell ended at once.".to_owned()))?;
+        let input = child.stdin.take().zip(spec.stdin);
         Ok(Self {
+            input: input.map(|(pipe, bytes)| Input {
+                pipe,
+                bytes: bytes.to_vec(),
+                written: 0,
+            }),
             out: Pipe::new(child.stdout.take(), OutputStream::Stdout),
             err: Pipe::new(child.stderr.take(), OutputStream::Stderr),
             child,
@@ -231,8 +242,10 @@ impl Process for LocalProcess {
             let piece = tokio::select! {
                 status = self.child.wait(), if !self.exited => {
                     self.exited = true;
+                    self.input = None;
                     return Some(ProcessEvent::Exited(exit(status.ok())));
                 }
+                () = write_all(&mut self.input), if self.input.is_some() => continue,
                 piece = next_piece(&mut self.out, &mut self.err, first),
                     if self.out.is_open() || self.err.is_open() => piece,
             };
@@ -286,6 +299,29 @@ fn exit(status: Option<ExitStatus>) -> ProcessExit {
         code: status.and_then(|status| status.code()),
         signal: status.and_then(|status| status.signal()),
     }
+}
+
+/// What the command has not been given yet of its standard input.
+struct Input {
+    pipe: ChildStdin,
+    bytes: Vec<u8>,
+    written: usize,
+}
+
+/// Writes what is left, and closes the pipe. Cancel safe. A command that does not read any more has closed it
+/// already.
+async fn write_all(slot: &mut Option<Input>) {
+    while let Some(input) = slot {
+        let rest = input.bytes.get(input.written..).unwrap_or_default();
+        if rest.is_empty() {
+            break;
+        }
+        match input.pipe.write(rest).await {
+            Ok(count) if count > 0 => input.written += count,
+            _ => break,
+        }
+    }
+    *slot = None;
 }
 
 /// One of the command's streams.

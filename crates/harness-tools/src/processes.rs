@@ -29,7 +29,7 @@ pub trait Processes: fmt::Debug + Send + Sync {
         Err("commands run in another place, which has no sandbox".to_owned())
     }
 
-    /// Starts a command, with an empty standard input and no terminal.
+    /// Starts a command, with no terminal, and with what [`ProcessSpec::stdin`] says as its standard input.
     ///
     /// [`Error::Folder`] if the folder to run in is not there or is no folder; [`Error::Command`], with
     /// words for the model, if it cannot be started for another reason. When the future is dropped, nothing may run on.
@@ -54,6 +54,31 @@ pub struct ProcessSpec<'a> {
     pub sandbox: Option<&'a harness_sandbox::Policy>,
     /// Where it belongs in a trace: what it may find as `TRACEPARENT` and `TRACESTATE`.
     pub trace: Option<&'a TraceContext>,
+    /// What it can read from its standard input, which ends after that; `None`: nothing. It is written while
+    /// [`Process::next`] is polled, and a command need not read it.
+    pub stdin: Option<&'a [u8]>,
+}
+
+impl<'a> ProcessSpec<'a> {
+    /// A command, in an absolute folder, with an empty standard input, in no sandbox and outside of any trace.
+    pub fn new(command: &'a str, folder: &'a Path, shell: &'a ShellOptions) -> Self {
+        Self {
+            command,
+            folder,
+            root: folder,
+            shell,
+            #[cfg(feature = "sandbox")]
+            sandbox: None,
+            trace: None,
+            stdin: None,
+        }
+    }
+
+    /// What the command can read.
+    pub fn with_stdin(mut self, bytes: &'a [u8]) -> Self {
+        self.stdin = Some(bytes);
+        self
+    }
 }
 
 /// A command that was started: its leader, the shell, and all that came of it. Dropped, it kills every

@@ -251,6 +251,7 @@ impl Workspace {
             #[cfg(feature = "sandbox")]
             sandbox: self.sandbox(),
             trace,
+            stdin: None,
         };
         self.0.processes.start(spec).await
     }

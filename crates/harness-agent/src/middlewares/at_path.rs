@@ -17,6 +17,7 @@ use harness_tools::{
 
 use crate::element::inside;
 use crate::mention::{LineRange, Mention, Reading};
+use crate::middlewares::is_hook_context;
 
 /// How many different mentions of one message are looked at.
 const MAX_MENTIONS: usize = 256;
@@ -80,7 +81,8 @@ impl AtPathMiddleware {
     async fn attach(&self, cx: &RunContext, message: &mut UserMessage) {
         let mut known = HashSet::new();
         let texts = message.content.iter().filter_map(|part| match part {
-            UserPart::Text(text) => Some(text.text.as_str()),
+            // What a hook tells may be anybody's text.
+            UserPart::Text(text) if !is_hook_context(&text.text) => Some(text.text.as_str()),
             _ => None,
         });
         let mut mentions: Vec<Mention> = texts

@@ -25,6 +25,8 @@ use self::short_results::{ShortResults, short_form};
 use crate::compaction_span::CompactionSpan;
 use crate::error::Error;
 use crate::extension::Extension;
+#[cfg(feature = "tools")]
+use crate::middlewares::BeforeCompaction;
 use crate::summariser::Bill;
 use crate::summary_message::looks_like_summary;
 
@@ -218,6 +220,12 @@ impl Middleware for CompactionMiddleware {
             None => CompactionReason::Threshold,
         };
         let focus = asked.and_then(|asked| asked.focus);
+        #[cfg(feature = "tools")]
+        if let Some(why) = BeforeCompaction::refusal(cx, reason, focus.as_deref()).await {
+            let message = format!("A hook keeps the conversation from being made shorter: {why}");
+            cx.emit(Event::Warning { message });
+            return Ok(None);
+        }
         job.compact(reason, focus).await
     }
 }

@@ -28,4 +28,10 @@ mod task_list;
 #[cfg(feature = "tools")]
 mod telemetry;
 mod tool_result_eviction;
+#[cfg(feature = "tools")]
+mod user_hook_calls;
+#[cfg(feature = "tools")]
+mod user_hook_files;
+#[cfg(feature = "tools")]
+mod user_hook_runs;
 mod workspace_context;

@@ -1,0 +1,176 @@
+//! What one hook answered.
+
+use harness_core::HookDecision;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::hook::Hook;
+use super::hook_event::{HookEvent, OnHookFailure};
+use super::hook_process::{Ran, Stream};
+
+/// The exit code that blocks.
+const BLOCK: i32 = 2;
+
+/// What one hook answered, whatever way it did so.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    /// It blocks what it was asked about, and why.
+    pub(super) block: Option<String>,
+    /// What the permissions are to make of the call, and why.
+    pub(super) decision: Option<(HookDecision, Option<String>)>,
+    /// Other arguments for the call.
+    pub(super) updated_input: Option<Value>,
+    /// What the model is to know.
+    pub(super) context: Option<String>,
+    /// The run is to end, and why.
+    pub(super) stop: Option<String>,
+    /// What people are told.
+    pub(super) warning: Option<String>,
+    /// The run was cancelled before it answered.
+    pub(super) cancelled: bool,
+}
+
+impl Answer {
+    /// The answer of a hook that ended like this.
+    pub(super) fn of(hook: &Hook, ran: Ran) -> Self {
+        let problem = match ran {
+            Ran::Cancelled => {
+                return Self {
+                    cancelled: true,
+                    ..Self::default()
+                };
+            }
+            Ran::Failed(problem) => problem,
+            Ran::Exited {
+                code: BLOCK, err, ..
+            } => return Self::blocked(hook, &err),
+            Ran::Exited { code: 0, out, .. } => match Self::read(hook, &out) {
+                Ok(answer) => return answer,
+                Err(problem) => problem,
+            },
+            Ran::Exited { code, err, .. } => {
+                let err = err.text();
+                let colon = if err.is_empty() { "" } else { ": " };
+                format!("it exited with code {code}{colon}{err}")
+            }
+        };
+        let problem = format!("the hook {} failed: {problem}", hook.label());
+        match hook.on_failure {
+            OnHookFailure::Open => Self {
+                warning: Some(problem),
+                ..Self::default()
+            },
+            OnHookFailure::Closed => Self {
+                block: Some(problem),
+                ..Self::default()
+            },
+        }
+    }
+
+    fn blocked(hook: &Hook, err: &Stream) -> Self {
+        let reason = Some(err.text()).filter(|reason| !reason.is_empty());
+        Self {
+            block: Some(reason.unwrap_or_else(|| without_reason(hook))),
+            ..Self::default()
+        }
+    }
+
+    /// Reads standard output: an object, or text.
+    fn read(hook: &Hook, out: &Stream) -> Result<Self, String> {
+        let text = out.text();
+        let is_text = if hook.event.takes_text() {
+            !text.starts_with('{')
+        } else {
+            // Behind some other line, too: a refusal that is passed over is none.
+            !text.lines().any(|line| line.trim_start().starts_with('{'))
+        };
+        if is_text {
+            let context = hook.event.takes_text() && !text.is_empty();
+            return Ok(Self {
+                context: context.then_some(text),
+                ..Self::default()
+            });
+        }
+        if out.is_cut {
+            return Err("its answer is too long".to_owned());
+        }
+        let written: Written = serde_json::from_str(&text)
+            .map_err(|error| format!("its answer cannot be understood: {error}"))?;
+        written.answer(hook)
+    }
+}
+
+fn without_reason(hook: &Hook) -> String {
+    format!("the hook {} gave no reason", hook.label())
+}
+
+/// An answer as it is written; see the "JSON output" of
+/// [Claude Code's hooks](https://code.claude.com/docs/en/hooks#json-output).
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Written {
+    #[serde(rename = "continue")]
+    goes_on: Option<bool>,
+    stop_reason: Option<String>,
+    system_message: Option<String>,
+    decision: Option<String>,
+    reason: Option<String>,
+    /// Some write it here.
+    additional_context: Option<String>,
+    hook_specific_output: Option<Specific>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Specific {
+    hook_event_name: Option<String>,
+    permission_decision: Option<String>,
+    permission_decision_reason: Option<String>,
+    updated_input: Option<Value>,
+    additional_context: Option<String>,
+}
+
+impl Written {
+    fn answer(self, hook: &Hook) -> Result<Answer, String> {
+        let specific = self.hook_specific_output.unwrap_or_default();
+        if let Some(name) = &specific.hook_event_name
+            && name != hook.event.name()
+        {
+            return Err(format!(
+                "its answer is one for `{name}`, and it was asked about {}",
+                hook.event
+            ));
+        }
+        let mut answer = Answer {
+            context: specific.additional_context.or(self.additional_context),
+            warning: self
+                .system_message
+                .filter(|message| !message.trim().is_empty()),
+            ..Answer::default()
+        };
+        answer.context.take_if(|context| context.trim().is_empty());
+        if self.goes_on == Some(false) {
+            let reason = self.stop_reason.or_else(|| self.reason.clone());
+            answer.stop = Some(reason.unwrap_or_else(|| without_reason(hook)));
+        }
+        if hook.event == HookEvent::PreToolUse {
+            answer.updated_input = specific.updated_input.filter(|input| !input.is_null());
+        }
+        let is_call = hook.event == HookEvent::PreToolUse;
+        // The newer word has precedence.
+        let (word, reason) = match specific.permission_decision {
+            Some(word) if is_call => (Some(word), specific.permission_decision_reason),
+            _ => (self.decision, self.reason),
+        };
+        match word.as_deref() {
+            None => {}
+            Some("block" | "deny") => {
+                answer.block = Some(reason.unwrap_or_else(|| without_reason(hook)));
+            }
+            Some("allow" | "approve") => answer.decision = Some((HookDecision::Allow, reason)),
+            Some("ask") if is_call => answer.decision = Some((HookDecision::Ask, reason)),
+            Some(word) => return Err(format!("it decided `{word}`, which is unknown here")),
+        }
+        Ok(answer)
+    }
+}

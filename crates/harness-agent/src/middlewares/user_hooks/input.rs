@@ -1,0 +1,128 @@
+//! What a hook is given on its standard input.
+
+use std::path::{Path, PathBuf};
+
+use harness_core::{ActiveCall, Caller, RunContext, Text, ToolOutcome, UserMessage, UserPart};
+use serde_json::{Map, Value, json};
+
+use super::hook_event::HookEvent;
+
+/// Where the conversation is kept, for the hooks of its session: among the attributes of its caller. Hooks are
+/// given it as `transcript_path`; without one, that is `null`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TranscriptPath(pub PathBuf);
+
+/// The tools whose `path` is a file, which others call `file_path`.
+const FILE_TOOLS: [&str; 3] = ["read", "write", "edit"];
+
+/// Who asks, and from where.
+pub(super) struct Asker {
+    session: Option<String>,
+    transcript: Option<PathBuf>,
+    pub(super) folder: PathBuf,
+}
+
+impl Asker {
+    pub(super) fn of_run(cx: &RunContext) -> Self {
+        let session = cx.session().unwrap_or(cx.run_id());
+        Self {
+            session: Some(session.to_owned()),
+            transcript: cx
+                .attributes()
+                .get::<TranscriptPath>()
+                .map(|it| it.0.clone()),
+            folder: absolute(cx.working_dir()),
+        }
+    }
+
+    pub(super) fn of_caller(caller: &Caller) -> Self {
+        let transcript = caller.attributes.get::<TranscriptPath>();
+        Self {
+            session: caller.session.clone(),
+            transcript: transcript.map(|it| it.0.clone()),
+            folder: absolute(caller.working_dir.as_deref()),
+        }
+    }
+
+    /// One object: what every hook is given, and what belongs to the event.
+    pub(super) fn input(&self, event: HookEvent, fields: Map<String, Value>) -> Vec<u8> {
+        let mut input = Map::new();
+        input.insert("session_id".to_owned(), json!(self.session));
+        let transcript = self.transcript.as_ref().map(|path| path.to_string_lossy());
+        input.insert("transcript_path".to_owned(), json!(transcript));
+        input.insert("cwd".to_owned(), json!(self.folder.to_string_lossy()));
+        input.insert("hook_event_name".to_owned(), json!(event.name()));
+        input.extend(fields);
+        let mut bytes = Value::Object(input).to_string().into_bytes();
+        bytes.push(b'\n');
+        bytes
+    }
+}
+
+fn absolute(folder: Option<&Path>) -> PathBuf {
+    let folder = folder.unwrap_or(Path::new("."));
+    std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned())
+}
+
+/// The fields of an event.
+pub(super) fn fields<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
+    let fields = fields.into_iter();
+    fields.map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+/// The fields that tell of a call.
+pub(super) fn call_fields(call: &ActiveCall, folder: &Path) -> Map<String, Value> {
+    let mut input = call.arguments.as_ref().clone();
+    if let (Some(file), Some(input)) = (file_of(call, folder), input.as_object_mut()) {
+        input.insert("file_path".to_owned(), file);
+    }
+    fields([
+        ("tool_name", json!(call.name)),
+        ("tool_input", input),
+        ("tool_use_id", json!(call.id)),
+    ])
+}
+
+/// The file of a call, absolute, as the hooks of others look for it.
+fn file_of(call: &ActiveCall, folder: &Path) -> Option<Value> {
+    let input = call.arguments.as_object()?;
+    if !FILE_TOOLS.contains(&call.name.as_str()) || input.contains_key("file_path") {
+        return None;
+    }
+    let path = input.get("path")?.as_str()?;
+    Some(json!(folder.join(path).to_string_lossy()))
+}
+
+/// The arguments that a hook gave back, without the `file_path` that it was given: one that it changed is the
+/// `path`.
+pub(super) fn arguments_of(call: &ActiveCall, folder: &Path, mut updated: Value) -> Value {
+    if let (Some(given), Some(updated)) = (file_of(call, folder), updated.as_object_mut())
+        && let Some(file) = updated.remove("file_path")
+        && (file != given || !updated.contains_key("path"))
+    {
+        updated.insert("path".to_owned(), file);
+    }
+    updated
+}
+
+/// How a tool ended, for a hook.
+pub(super) fn response(outcome: &ToolOutcome) -> Value {
+    let details = match outcome {
+        ToolOutcome::Done(output) | ToolOutcome::Failed(output) => output.details.clone(),
+        _ => None,
+    };
+    json!({
+        "success": !outcome.is_error(),
+        "text": outcome.shown_text(),
+        "details": details,
+    })
+}
+
+/// The text of a message.
+pub(super) fn text_of(message: &UserMessage) -> String {
+    let texts = message.content.iter().filter_map(|part| match part {
+        UserPart::Text(Text { text }) => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,75 @@
+//! The hook files that are used: the user's, and those of a project that is trusted.
+
+use std::path::{Path, PathBuf};
+
+use harness_agent::middlewares::{HookFile, Hooks};
+use serde::Deserialize;
+
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::settings::{Settings, in_project};
+
+/// What a configuration says under `[hooks]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct HooksConfig {
+    /// Whether hooks run at all.
+    pub(crate) enabled: Option<bool>,
+    /// Whether those of Claude Code's settings run, too.
+    pub(crate) claude: Option<bool>,
+}
+
+/// The hooks, and the file of the project that was passed over because nobody trusts it.
+#[derive(Debug, Default)]
+pub(crate) struct HookFiles {
+    pub(crate) hooks: Hooks,
+    pub(crate) untrusted: Vec<PathBuf>,
+}
+
+impl HookFiles {
+    /// Reads the files. One that is broken is an error: what it was to forbid is not known.
+    pub(crate) fn read(
+        environment: &Environment,
+        settings: &Settings,
+        folder: &Path,
+    ) -> Result<Self, Failure> {
+        let is_on = settings.hooks.as_ref().is_none_or(|on| on.value);
+        if !is_on {
+            return Ok(Self::default());
+        }
+        let claude = settings.hooks_claude.as_ref().is_some_and(|on| on.value);
+        let mut read = Self::default();
+        let mut files = Vec::new();
+        let config = environment.config_folder();
+        let mut own: Vec<PathBuf> = config.map(|it| it.join("hooks.json")).into_iter().collect();
+        if claude {
+            own.extend(
+                environment
+                    .home()
+                    .map(|it| it.join(".claude/settings.json")),
+            );
+        }
+        let claude = claude.then_some([".claude/settings.json", ".claude/settings.local.json"]);
+        let names = [".harness/hooks.json"]
+            .into_iter()
+            .chain(claude.into_iter().flatten());
+        for name in names {
+            let Some(path) = in_project(folder, Path::new(name)) else {
+                continue;
+            };
+            let project = path.parent().and_then(Path::parent).unwrap_or(folder);
+            if settings.trust.trusts(project) {
+                own.push(path);
+            } else {
+                read.untrusted.push(path);
+            }
+        }
+        for path in own {
+            let file =
+                HookFile::read(&path).map_err(|error| Failure::configuration(error.to_string()))?;
+            files.extend(file);
+        }
+        read.hooks = Hooks::from_files(files);
+        Ok(read)
+    }
+}
