@@ -1,0 +1,238 @@
+//! `harness trust`, and what is decided by rules.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::{Value, json};
+
+use crate::program::Bed;
+
+#[test]
+fn projects_are_trusted_and_forgotten() {
+    let bed = Bed::new();
+    fs::create_dir_all(bed.work().join(".git")).unwrap();
+    fs::create_dir_all(bed.work().join("deep")).unwrap();
+    let work = bed.work().display().to_string();
+    let trust = |arguments: &[&str]| bed.harness(&[&["trust"], arguments].concat());
+    trust(&["list"])
+        .end()
+        .exits(0)
+        .notes("nothing is said of any folder");
+    // Without a folder the whole repository is meant.
+    trust(&["allow"])
+        .current_dir(bed.work().join("deep"))
+        .end()
+        .exits(0)
+        .notes(&work);
+    let listed = trust(&["list"]).end().exits(0);
+    assert_eq!(listed.stdout, format!("full  {work}\n"));
+    trust(&["deny", "deep"]).end().exits(0);
+    trust(&["ask", "--tool", "bash", "--rule", "net"])
+        .end()
+        .exits(0);
+    trust(&["allow", "--rule", "run(cargo test *)"])
+        .end()
+        .exits(0);
+    trust(&["deny", "--rule", "read(private/**)", "--tool", "web"])
+        .end()
+        .exits(0);
+    let listed = trust(&["list"]).end().exits(0).stdout;
+    let expected = format!(
+        "full  {work}\n      ask tool bash\n      deny tool web\n      deny read(private/**)\n      \
+         ask net\n      allow run(cargo test *)\nnone  {work}/deep\n"
+    );
+    assert_eq!(listed, expected);
+    let json = trust(&["list", "--output", "json"]).end().exits(0).stdout;
+    let first: Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+    assert_eq!(first["folder"], json!(work));
+    assert_eq!(first["tools"], json!({ "bash": "ask", "web": "deny" }));
+    let store = bed.home().join(".local/share/harness/trust.toml");
+    assert_eq!(
+        fs::metadata(&store).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+    // What is gone can be forgotten, too.
+    fs::remove_dir(bed.work().join("deep")).unwrap();
+    trust(&["forget", "deep"]).end().exits(0);
+    trust(&["forget"]).end().exits(0);
+    trust(&["forget"])
+        .end()
+        .exits(2)
+        .says(&["nothing is said of"]);
+}
+
+#[test]
+fn what_trust_cannot_be() {
+    let bed = Bed::new();
+    let home = bed.home().display().to_string();
+    for (arguments, words) in [
+        (&["trust", "allow", "/"][..], "every folder of the machine"),
+        (&["trust", "allow", &home], "everything in your home folder"),
+        (&["trust", "allow", "absent"], "absent"),
+        (&["trust", "allow", "--rule", "run("], "is not closed"),
+        (
+            &["trust", "allow", "--rule", "rum(x)"],
+            "did you mean `run`",
+        ),
+        (&["trust", "ask"], "required"),
+        (&["run", "--allow", "wirte", "hi"], "did you mean `write`"),
+        (&["run", "--sandbox", "half", "hi"], "--sandbox"),
+        (
+            &["run", "--trust", "--no-trust", "hi"],
+            "cannot be used with",
+        ),
+    ] {
+        let ended = bed.harness(arguments).end().exits(2);
+        ended.says(&[words]);
+    }
+    assert!(!bed.home().join(".local/share/harness/trust.toml").exists());
+    // A store that others can write says nothing, and is told of.
+    bed.trust();
+    let store = bed.home().join(".local/share/harness/trust.toml");
+    fs::set_permissions(&store, fs::Permissions::from_mode(0o666)).unwrap();
+    bed.write(".harness/config.toml", "modle = 1");
+    bed.guarded(&["-m", "scripted:absent", "hi"])
+        .end()
+        .exits(2)
+        .says(&["absent"]);
+    let report = bed.harness(&["doctor", "-m", "demo"]).end().exits(2);
+    assert!(report.stdout.contains("others may write it"), "{report:#?}");
+}
+
+/// The verdict of `harness doctor` about a command.
+fn verdict(bed: &Bed, command: &str, flags: &[&str]) -> String {
+    let arguments = [&["doctor", "--run", command], flags].concat();
+    let shown = bed.harness(&arguments).end().exits(0).stdout;
+    shown.split(':').next().unwrap().to_owned()
+}
+
+/// Rules of the machine's owner, the user, the project, and the run; each is shown with where it stands.
+#[test]
+fn rules_of_all_layers_decide() {
+    let bed = Bed::new();
+    bed.config("[permissions]\nallow = [\"run(deploy *)\"]\ndeny = [\"run(git push *)\"]\n[sandbox]\nprofile = \"off\"\n");
+    bed.write(
+        ".harness/config.toml",
+        "[permissions]\nallow = [\"run(make *)\", \"run(git push *)\"]\n",
+    );
+    let managed = bed.root().join("managed.toml");
+    fs::write(&managed, "[permissions]\nask = [\"run(deploy prod *)\"]\n").unwrap();
+    let decide = |command: &str, flags: &[&str]| verdict(&bed, command, flags);
+    for (command, flags, expected) in [
+        ("deploy test", &[][..], "allow"),
+        ("make all", &[], "ask"),
+        ("make all", &["--trust"], "allow"),
+        ("make all; deploy x", &["--trust"], "allow"),
+        ("make all; other", &["--trust"], "ask"),
+        // A rule that denies wins, wherever it stands.
+        ("git push", &["--trust"], "deny"),
+        ("git push", &["--allow", "run(git push *)"], "deny"),
+        ("git push", &["--allow-all"], "deny"),
+        ("other", &["--allow", "run(other)"], "allow"),
+        ("other", &["--allow-all"], "allow"),
+        ("echo $(other)", &["--allow-all"], "allow"),
+        ("deploy test", &["--ask", "run(deploy *)"], "ask"),
+        ("ls", &["--deny", "run(ls *)"], "deny"),
+    ] {
+        assert_eq!(decide(command, flags), expected, "{command} {flags:?}");
+    }
+    let with_managed = |arguments: &[&str]| {
+        let start = bed
+            .harness(arguments)
+            .env("HARNESS_MANAGED_PERMISSIONS", &managed);
+        start.end().exits(0).stdout
+    };
+    let shown = with_managed(&["doctor", "--run", "deploy prod", "--allow-all"]);
+    assert!(shown.starts_with("ask: deploy prod"), "{shown}");
+    assert!(shown.contains("by run(deploy prod *) (managed)"), "{shown}");
+    let report = with_managed(&["doctor", "-m", "demo", "--trust", "--deny", "net"]);
+    for line in [
+        "allow run(deploy *)  (user, from ",
+        "deny run(git push *)  (user, from ",
+        "allow run(make *)  (project, from ",
+        "deny net  (run, from --deny)",
+        "ask run(deploy prod *)  (managed, from ",
+    ] {
+        assert!(report.contains(line), "{line}: {report}");
+    }
+    // One that cannot be read is no reason to do without it.
+    fs::write(&managed, "[permissions]\nask = [\"what\"]\n").unwrap();
+    let start = bed.harness(&["run", "-m", "demo", "hi"]);
+    let ended = start
+        .env("HARNESS_MANAGED_PERMISSIONS", &managed)
+        .end()
+        .exits(2);
+    ended.says(&["managed.toml", "is no kind of rule"]);
+}
+
+/// In a run without a terminal, asking is a refusal that names the flag that would allow it. The run goes on.
+#[test]
+fn where_nobody_can_be_asked_the_way_is_named() {
+    let bed = Bed::new();
+    let calls = json!([
+        { "tool": "write", "arguments": { "path": "a.txt", "content": "x" } },
+        { "tool": "bash", "arguments": { "command": "cp a.txt b.txt" } },
+        { "tool": "bash", "arguments": { "command": "echo $(date)" } },
+    ]);
+    let script = json!({ "turns": [{ "calls": calls }, { "text": "Done." }] });
+    bed.write("script.json", script.to_string());
+    let ended = bed
+        .guarded(&["-m", "scripted:script.json", "go"])
+        .end()
+        .exits(0);
+    for words in [
+        "--allow 'write(a.txt)'",
+        "--allow 'run(cp a.txt b.txt)'",
+        "--allow opaque",
+        "`harness trust allow`",
+    ] {
+        assert!(ended.stderr.contains(words), "{words}: {ended:#?}");
+    }
+    ended.answers("Done.");
+    // The flags that were named do it.
+    let flags = ["--allow", "write(a.txt)", "--allow", "run(cp a.txt b.txt)"];
+    let arguments = [&["-m", "scripted:script.json"], &flags[..], &["go"]].concat();
+    bed.guarded(&arguments).end().exits(0);
+    assert_eq!(bed.read("b.txt"), "x");
+}
+
+/// Each decision is an event, and an entry of the session.
+#[test]
+fn decisions_are_on_record() {
+    let bed = Bed::new();
+    let calls = json!([
+        { "tool": "ls", "arguments": {} },
+        { "tool": "write", "arguments": { "path": "a.txt", "content": "x" } },
+    ]);
+    let script = json!({ "turns": [{ "calls": calls }, { "text": "Done." }] });
+    bed.write("script.json", script.to_string());
+    let ended = bed
+        .guarded(&["-m", "scripted:script.json", "--output", "json", "go"])
+        .end()
+        .exits(0);
+    let events = ended.events();
+    let decided: Vec<_> = events
+        .iter()
+        .filter(|it| it["type"] == "permission")
+        .collect();
+    assert_eq!(decided.len(), 2, "{decided:#?}");
+    assert_eq!(
+        (&decided[0]["decision"], &decided[0]["layer"]),
+        (&json!("allow"), &json!("built-in"))
+    );
+    assert_eq!(
+        (&decided[1]["decision"], &decided[1]["by"]),
+        (&json!("deny"), &json!("nobody"))
+    );
+    let shown = bed
+        .harness(&["sessions", "show", "--entries"])
+        .end()
+        .exits(0)
+        .stdout;
+    for line in [
+        "permission: allow by the rule `read(**)`",
+        "permission: deny by nobody",
+    ] {
+        assert!(shown.contains(line), "{line}: {shown}");
+    }
+}
