@@ -34,4 +34,6 @@ mod user_hook_calls;
 mod user_hook_files;
 #[cfg(feature = "tools")]
 mod user_hook_runs;
+#[cfg(feature = "tools")]
+mod user_hook_stage;
 mod workspace_context;

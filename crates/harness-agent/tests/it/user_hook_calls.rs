@@ -1,149 +1,24 @@
 //! Hooks around calls: what they are given, what they answer, and what becomes of those that do neither.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use harness_agent::core::test_support::{Reply, ScriptedModel};
 use harness_agent::core::{
-    Caller, CancellationToken, Event, HookDecision, HookVerdict, LoopConfig, MemoryJournal,
-    Message, ModelRequest, PermissionDecision, PermissionSource, RunInput, RunOptions, RunOutcome,
-    ToolOutcome, from_fn, run_with,
+    CancellationToken, Event, HookDecision, HookVerdict, MemoryJournal, PermissionDecision,
+    PermissionSource, RunInput, RunOptions, ToolOutcome, run_with,
 };
 use harness_agent::middlewares::{HookFile, Hooks, UserHooksMiddleware};
-use harness_agent::{Workspace, default_tools};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-/// A folder with hooks, and what permissions would be told.
-pub(crate) struct Stage {
-    pub(crate) folder: TempDir,
-    pub(crate) middleware: UserHooksMiddleware,
-    pub(crate) caller: Caller,
-    verdicts: Arc<Mutex<Vec<Option<HookVerdict>>>>,
-}
-
-/// A run, and what was seen of it.
-pub(crate) struct Seen {
-    pub(crate) outcome: RunOutcome,
-    pub(crate) events: Vec<Event>,
-    pub(crate) requests: Vec<ModelRequest>,
-}
-
-impl Stage {
-    pub(crate) fn new(hooks: &Value) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let text = json!({ "hooks": hooks }).to_string();
-        let file = HookFile::parse("h.json", &text).unwrap();
-        assert!(file.warnings().is_empty(), "{:?}", file.warnings());
-        let caller = Caller {
-            session: Some("s1".to_owned()),
-            working_dir: Some(folder.path().to_owned()),
-            ..Caller::default()
-        };
-        Self {
-            middleware: UserHooksMiddleware::new(Hooks::from_files([file])),
-            folder,
-            caller,
-            verdicts: Arc::default(),
-        }
-    }
-
-    /// Hooks of one event, for every tool.
-    pub(crate) fn of(event: &str, commands: &[&str]) -> Self {
-        let hooks: Vec<Value> = commands.iter().map(|it| json!({ "command": it })).collect();
-        Self::new(&json!({ event: [{ "hooks": hooks }] }))
-    }
-
-    pub(crate) fn config(&self, model: &Arc<ScriptedModel>) -> LoopConfig {
-        let verdicts = Arc::clone(&self.verdicts);
-        let permissions = from_fn::on_tool_call("permissions", move |cx, call, next| {
-            let verdict = cx.value::<HookVerdict>().cloned();
-            verdicts.lock().unwrap().push(verdict);
-            Box::pin(next.run(cx, call))
-        });
-        LoopConfig::builder(model.clone())
-            .tools(default_tools(&Workspace::new(self.folder.path())))
-            .middleware(self.middleware.clone())
-            .middleware(permissions)
-            .build()
-            .unwrap()
-    }
-
-    pub(crate) async fn run(&self, replies: Vec<Reply>, input: RunInput) -> Seen {
-        let model = Arc::new(ScriptedModel::new(replies));
-        let config = self.config(&model);
-        let options = RunOptions {
-            caller: self.caller.clone(),
-            ..RunOptions::default()
-        };
-        let mut run = run_with(&config, input, options);
-        let mut events = Vec::new();
-        while let Some(event) = run.next().await {
-            events.push(event);
-        }
-        Seen {
-            outcome: run.outcome().await.unwrap(),
-            events,
-            requests: model.requests(),
-        }
-    }
-
-    /// Makes one call; gives its outcome and the warnings.
-    async fn call(&self, tool: &str, arguments: Value) -> (ToolOutcome, Vec<String>) {
-        let replies = vec![
-            Reply::call("c1", tool, &arguments.to_string()),
-            Reply::text("Done."),
-        ];
-        let seen = self.run(replies, RunInput::prompt("go")).await;
-        (seen.result(), seen.warnings())
-    }
-
-    fn touched(&self) -> bool {
-        self.path("touched").exists()
-    }
-
-    pub(crate) fn path(&self, name: &str) -> std::path::PathBuf {
-        self.folder.path().join(name)
-    }
-
-    pub(crate) fn text(&self, name: &str) -> String {
-        std::fs::read_to_string(self.path(name)).unwrap()
-    }
-}
-
-impl Seen {
-    pub(crate) fn result(&self) -> ToolOutcome {
-        let found = self
-            .outcome
-            .history
-            .iter()
-            .find_map(|message| match &**message {
-                Message::ToolResults(results) => Some(results.results[0].outcome.as_ref().clone()),
-                _ => None,
-            });
-        found.unwrap()
-    }
-
-    pub(crate) fn warnings(&self) -> Vec<String> {
-        let warnings = self.events.iter().filter_map(|event| match event {
-            Event::Warning { message } => Some(message.clone()),
-            _ => None,
-        });
-        warnings.collect()
-    }
-}
+use crate::user_hook_stage::{Stage, answers};
 
 fn touch() -> Value {
     json!({ "command": "touch touched" })
 }
 
-/// A command that answers with this object.
-pub(crate) fn answers(answer: &Value) -> String {
-    format!("cat > /dev/null; cat << 'END'\n{answer}\nEND")
-}
-
-fn decides(decision: &str, more: Value) -> String {
+fn decides(decision: &str, more: &Value) -> String {
     let mut specific = json!({
         "hookEventName": "PreToolUse",
         "permissionDecision": decision,
@@ -176,15 +51,15 @@ async fn each_answer_before_a_call() {
         ),
         // What stands on standard output does not count then.
         (
-            format!("{}\necho no >&2; exit 2", decides("allow", json!({}))),
+            format!("{}\necho no >&2; exit 2", decides("allow", &json!({}))),
             Err("no"),
         ),
         (
-            decides("allow", json!({})),
+            decides("allow", &json!({})),
             Ok(Some((Allow, "because allow"))),
         ),
-        (decides("ask", json!({})), Ok(Some((Ask, "because ask")))),
-        (decides("deny", json!({})), Err("because deny")),
+        (decides("ask", &json!({})), Ok(Some((Ask, "because ask")))),
+        (decides("deny", &json!({})), Err("because deny")),
         (
             answers(&json!({ "decision": "approve", "reason": "fine" })),
             Ok(Some((Allow, "fine"))),
@@ -330,10 +205,10 @@ async fn the_answers_of_several_hooks_are_joined() {
         let more = json!({
             "updatedInput": { "command": command }, "additionalContext": context,
         });
-        decides("allow", more)
+        decides("allow", &more)
     };
     let (one, two) = (rewrite("touch one", "c-one"), rewrite("touch two", "c-two"));
-    let ask = decides("ask", json!({}));
+    let ask = decides("ask", &json!({}));
     let stage = Stage::of("PreToolUse", &[&one, &ask, &two]);
     let (outcome, _) = stage.call("bash", touch()).await;
     assert!(!stage.touched() && !stage.path("one").exists() && stage.path("two").exists());
@@ -346,7 +221,7 @@ async fn the_answers_of_several_hooks_are_joined() {
     assert_eq!(verdict.decision, HookDecision::Ask);
     assert_eq!(verdict.reason.as_deref(), Some("because ask"));
 
-    let deny = decides("deny", json!({}));
+    let deny = decides("deny", &json!({}));
     let stage = Stage::of("PreToolUse", &[&one, &deny, "echo too >&2; exit 2", &ask]);
     let (outcome, _) = stage.call("bash", touch()).await;
     assert_eq!(denied(&outcome), Some("because deny\ntoo"));
@@ -363,7 +238,7 @@ async fn the_answers_of_several_hooks_are_joined() {
 #[tokio::test]
 async fn what_a_hook_rewrites_is_validated() {
     for input in [json!({ "command": 1 }), json!([]), json!("x")] {
-        let hook = decides("allow", json!({ "updatedInput": input }));
+        let hook = decides("allow", &json!({ "updatedInput": input }));
         let stage = Stage::of("PreToolUse", &[&hook]);
         let (outcome, _) = stage.call("bash", touch()).await;
         assert!(matches!(outcome, ToolOutcome::Failed(_)), "{outcome:?}");

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::compaction_stage;
 use crate::strict_model::text_of;
-use crate::user_hook_calls::{Stage, answers};
+use crate::user_hook_stage::{Stage, answers};
 
 fn context(event: &str, text: &str) -> String {
     format!("<hook_context event=\"{event}\">\n{text}\n</hook_context>")
