@@ -103,6 +103,8 @@ pub(crate) struct RunArguments {
     pub(crate) model: ModelArguments,
     #[command(flatten)]
     pub(crate) agent: AgentArguments,
+    #[command(flatten)]
+    pub(crate) permissions: PermissionFlags,
     /// What goes to standard output: the answer, or one JSON event a line.
     #[arg(long, value_enum, default_value_t = Output::Text)]
     pub(crate) output: Output,
@@ -203,8 +205,6 @@ pub(crate) struct AgentArguments {
     pub(crate) skills: SkillFlags,
     #[command(flatten)]
     pub(crate) trust: TrustFlags,
-    #[command(flatten)]
-    pub(crate) permissions: PermissionFlags,
 }
 
 #[derive(Args, Clone, Debug, Default)]
@@ -404,6 +404,8 @@ pub(crate) struct DoctorArguments {
     pub(crate) model: ModelArguments,
     #[command(flatten)]
     pub(crate) agent: AgentArguments,
+    #[command(flatten)]
+    pub(crate) permissions: PermissionFlags,
     /// Say what would be decided about this command line, and by which rules, instead of all else. So also the
     /// next three; each can be given more than once.
     #[arg(long, value_name = "COMMAND")]

@@ -68,7 +68,7 @@ impl Report {
 /// Reports. Exit status 0 if a run could begin, 2 if not.
 pub(crate) async fn run(arguments: DoctorArguments) -> Result<ExitCode, Failure> {
     if arguments.asks_about_effects() {
-        let setup = Setup::read(&arguments.model, &arguments.agent)?;
+        let setup = Setup::permitted(&arguments.model, &arguments.agent, &arguments.permissions)?;
         stdout::print(&permission_report::decisions(&setup, &arguments)?)?;
         return Ok(Exit::Finished.into());
     }
@@ -79,7 +79,7 @@ pub(crate) async fn run(arguments: DoctorArguments) -> Result<ExitCode, Failure>
         "platform",
         &format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
     );
-    match Setup::read(&arguments.model, &arguments.agent) {
+    match Setup::permitted(&arguments.model, &arguments.agent, &arguments.permissions) {
         Err(failure) => report.problem(&failure),
         Ok(setup) => {
             report.line("folder", &setup.folder.display().to_string());

@@ -56,7 +56,7 @@ async fn run_recorded(
     if arguments.model.model.as_deref() != Some("demo") {
         trust_question::ask(environment, &mut arguments.agent)?;
     }
-    let mut setup = Setup::read(&arguments.model, &arguments.agent)?;
+    let mut setup = Setup::permitted(&arguments.model, &arguments.agent, &arguments.permissions)?;
     let opened = session.open(&mut setup.settings)?;
     // Before the task is read, which may take as long as somebody writes it.
     let choice = Choice::make(&setup.settings, &setup.environment, &LocalServers::usual()).await?;

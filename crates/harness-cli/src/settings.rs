@@ -12,6 +12,7 @@ use crate::arguments::{AgentArguments, ModelArguments, duration, turns};
 use crate::config_file::{ConfigFile, ProviderConfig};
 use crate::environment::{self, Environment};
 use crate::failure::Failure;
+use crate::permission_arguments::PermissionFlags;
 use crate::permission_settings::PermissionSettings;
 use crate::project_trust::ProjectTrust;
 use crate::services;
@@ -104,6 +105,7 @@ impl Settings {
         folder: &Path,
         model: &ModelArguments,
         agent: &AgentArguments,
+        permissions: &PermissionFlags,
     ) -> Result<Self, Failure> {
         let mut settings = Self {
             trust: ProjectTrust::read(environment, folder, &agent.trust),
@@ -141,7 +143,7 @@ impl Settings {
         }
         settings.take_environment(environment)?;
         settings.permissions.take_managed(environment)?;
-        settings.permissions.take_flags(&agent.permissions)?;
+        settings.permissions.take_flags(permissions)?;
         settings.take_flags(model, agent)?;
         settings.skills.take_flags(&agent.skills, environment)?;
         let key = settings.api_key_env.as_ref();

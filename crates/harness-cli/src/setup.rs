@@ -18,6 +18,7 @@ use crate::failure::Failure;
 use crate::hook_files::HookFiles;
 use crate::model_choice::{Choice, Target, secret_variables};
 use crate::named_file;
+use crate::permission_arguments::PermissionFlags;
 use crate::plan::Plan;
 use crate::prompt_library::PromptLibrary;
 use crate::run_permissions::Guards;
@@ -37,9 +38,18 @@ pub(crate) struct Setup {
 impl Setup {
     /// Reads the environment and the configuration.
     pub(crate) fn read(model: &ModelArguments, agent: &AgentArguments) -> Result<Self, Failure> {
+        Self::permitted(model, agent, &PermissionFlags::default())
+    }
+
+    /// The same, with what the command line says of what may be done.
+    pub(crate) fn permitted(
+        model: &ModelArguments,
+        agent: &AgentArguments,
+        permissions: &PermissionFlags,
+    ) -> Result<Self, Failure> {
         let environment = Environment::read();
         let folder = working_folder(agent.cwd.as_deref())?;
-        let settings = Settings::load(&environment, &folder, model, agent)?;
+        let settings = Settings::load(&environment, &folder, model, agent, permissions)?;
         let prompts = PromptLibrary::read(&environment, &settings, &folder);
         Ok(Self {
             environment,

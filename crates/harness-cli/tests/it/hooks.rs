@@ -31,6 +31,10 @@ fn write(path: &str) -> Value {
     json!({ "tool": "write", "arguments": { "path": path, "content": "x" } })
 }
 
+fn ls() -> Value {
+    json!({ "tool": "ls", "arguments": {} })
+}
+
 /// The reason of the first call that was denied.
 fn denied(ended: &Ended) -> String {
     let events = ended.events();
@@ -92,11 +96,11 @@ fn a_project_has_hooks_only_if_it_is_trusted() {
         "UserPromptSubmit",
         &touch,
     );
-    play(&bed, &[], &[])
+    play(&bed, &[ls()], &[])
         .exits(0)
         .notes(".harness/hooks.json is not read; `harness trust allow");
     assert!(!ran.exists());
-    play(&bed, &[], &["--trust"]).exits(0);
+    play(&bed, &[ls()], &["--trust"]).exits(0);
     assert!(ran.exists());
     // Those of Claude Code are read where the configuration says so.
     fs::remove_file(&ran).unwrap();
@@ -106,15 +110,15 @@ fn a_project_has_hooks_only_if_it_is_trusted() {
         "SessionEnd",
         &touch,
     );
-    play(&bed, &[], &["--trust"]).exits(0);
+    play(&bed, &[ls()], &["--trust"]).exits(0);
     assert!(!ran.exists());
     bed.config("[hooks]\nclaude = true\n");
-    play(&bed, &[], &["--trust"]).exits(0);
+    play(&bed, &[ls()], &["--trust"]).exits(0);
     assert!(ran.exists());
     // Off is off.
     fs::remove_file(&ran).unwrap();
     bed.config("[hooks]\nclaude = true\nenabled = false\n");
-    play(&bed, &[], &["--trust"]).exits(0);
+    play(&bed, &[ls()], &["--trust"]).exits(0);
     assert!(!ran.exists());
 }
 

@@ -58,7 +58,7 @@ fn a_project_is_asked_about_once() {
         );
         // Once is enough.
         if !kept.is_empty() {
-            let (_, shown) = asked(&bed, &[], &[], "");
+            let (_, shown) = asked(&bed, &[bash("ls")], &[], "");
             assert!(!shown.contains("Do you trust"), "{shown}");
         }
     }

@@ -10,7 +10,9 @@ fn example(parameter: &Parameter) -> Value {
         (ParameterKind::Text, _) => json!(format!("<<{name}>>")),
         (ParameterKind::Boolean, _) => json!(true),
         (ParameterKind::List, "hints") => json!([{ "name": "a", "hint": "<<hint>>" }]),
-        (ParameterKind::List, "files") => json!([{ "path": "<<path>>", "text": "<<text>>" }]),
+        (ParameterKind::List, "files") => {
+            json!([{ "path": "<<path>>", "from": "<<from>>", "text": "<<text>>" }])
+        }
         (ParameterKind::List, _) => json!([format!("<<{name} 1>>"), format!("<<{name} 2>>")]),
         (kind, _) => panic!("no example of {kind:?}"),
     }
