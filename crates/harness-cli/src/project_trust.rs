@@ -23,7 +23,7 @@ pub(crate) struct ProjectTrust {
 
 impl ProjectTrust {
     /// Looks a folder up.
-    pub(crate) fn read(environment: &Environment, folder: &Path, flags: &TrustFlags) -> Self {
+    pub(crate) fn read(environment: &Environment, folder: &Path, flags: TrustFlags) -> Self {
         let store = store(environment);
         let flag = match (flags.trust, flags.no_trust) {
             (true, _) => Some(Trust::Full),

@@ -1,7 +1,6 @@
 //! `harness run`: one task.
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use futures::FutureExt;
 use harness_agent::prompt::parse_invocation;
@@ -12,7 +11,6 @@ use harness_core::{
 };
 
 use harness_tools::ShellSession;
-use harness_trust::{Approver, Never};
 
 use crate::arguments::{Output, RunArguments};
 use crate::conversation::{Conversation, nothing_to_make_shorter};
@@ -32,9 +30,7 @@ use crate::setup::Setup;
 use crate::signals::Signals;
 use crate::stderr;
 use crate::telemetry::Recorder;
-use crate::terminal_approver::TerminalApprover;
 use crate::trust_question;
-use crate::tty::Tty;
 
 /// Runs a task, and tells how it ended by the exit status.
 pub(crate) async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
@@ -85,41 +81,29 @@ async fn run_recorded(
     };
     let cancel = CancellationToken::new();
     let signals = Signals::listen(&cancel)?;
-    let hooks = if is_demo { None } else { setup.user_hooks()? };
+    let guards = Guards::of(&setup, is_demo)?;
     let (agent, demo) = setup.agent(
         &choice,
         &arguments.agent,
         limits(&arguments, &setup),
         Some(recorder),
-        Some(Guards {
-            approver: approver(),
-            hooks: hooks.clone(),
-        }),
+        Some(&guards),
     )?;
     announce(&setup, &choice, demo.as_ref());
     let at = arguments.session.at.as_deref();
     if let Some(opened) = &opened {
         session.check(opened, at, message.is_some() || focus.is_some())?;
     }
-    let begun = if is_demo {
-        None
-    } else {
-        session.begin(opened, &setup.folder)?
-    };
+    let kept = (!is_demo).then(|| session.begin(opened, &setup.folder));
+    let begun = kept.transpose()?.flatten();
     let mut conversation = Conversation::of(&agent, begun, caller)?;
     if let Some(entry) = at {
         let summary = !arguments.session.no_summary;
         conversation.go_to(entry, summary, &cancel).await?;
     }
     if let Some(focus) = focus {
-        return shorten(
-            &mut conversation,
-            &focus,
-            cancel,
-            &signals,
-            arguments.output,
-        )
-        .await;
+        let output = arguments.output;
+        return shorten(&mut conversation, &focus, cancel, &signals, output).await;
     }
     let mut handle = conversation.start(message, cancel)?;
     let mut progress = Progress::new(&setup.environment);
@@ -140,24 +124,16 @@ async fn run_recorded(
         // After a second signal the run is dropped here, and its children with it.
         drop(handle);
         signals.unless_again(shell.end()).await;
-        let failure = Failure::failed(format!("the run was cancelled by {name}"));
-        let failure = going_on(failure, conversation.way_on(&setup.folder).as_deref());
-        signals.write(move || stderr::error(&failure)).await;
-        return Ok(exit.into());
+        let way_on = conversation.way_on(&setup.folder);
+        return Ok(cancelled(name, exit, way_on.as_deref(), &signals).await);
     }
     let outcome = match handle.outcome().await {
         Ok(outcome) => outcome,
         Err(error) => error.into_outcome(),
     };
     signals.unless_again(shell.end()).await;
-    if let Some(hooks) = &hooks {
-        let end = async {
-            for note in hooks.end_session(conversation.caller(), "other").await {
-                stderr::note(&note);
-            }
-        };
-        signals.unless_again(end).await;
-    }
+    let end = guards.end_session(conversation.caller());
+    signals.unless_again(end).await;
     let text = json.is_none();
     let way_on = conversation.way_on(&setup.folder);
     let told = signals
@@ -170,12 +146,12 @@ async fn run_recorded(
     }
 }
 
-/// Who is asked about what no rule allows.
-fn approver() -> Arc<dyn Approver> {
-    match Tty::open() {
-        Some(tty) => Arc::new(TerminalApprover::new(tty)),
-        None => Arc::new(Never),
-    }
+/// Says that a signal ended the run.
+async fn cancelled(name: &str, exit: Exit, way_on: Option<&str>, signals: &Signals) -> ExitCode {
+    let failure = Failure::failed(format!("the run was cancelled by {name}"));
+    let failure = going_on(failure, way_on);
+    signals.write(move || stderr::error(&failure)).await;
+    exit.into()
 }
 
 /// Who asks.

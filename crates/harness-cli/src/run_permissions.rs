@@ -4,19 +4,47 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use harness_agent::middlewares::{PlanModeMiddleware, UserHooksMiddleware};
-use harness_trust::{Approver, Layer, Permissions, PlaceOfRuns, Rule, Rules, Verdict};
+use harness_core::Caller;
+use harness_trust::{Approver, Layer, Never, Permissions, PlaceOfRuns, Rule, Rules, Verdict};
 
 use crate::failure::Failure;
 use crate::project_trust::shell_word;
 use crate::settings::Origin;
 use crate::setup::Setup;
+use crate::stderr;
+use crate::terminal_approver::TerminalApprover;
+use crate::tty::Tty;
 
 /// What watches over the calls of a run.
+#[derive(Clone)]
 pub(crate) struct Guards {
     /// Who is asked about what no rule allows.
     pub(crate) approver: Arc<dyn Approver>,
     /// The user's hooks.
     pub(crate) hooks: Option<UserHooksMiddleware>,
+}
+
+impl Guards {
+    /// The person at the terminal, if there is one, and the user's hooks. The demonstration has no hooks: nothing
+    /// in it is the user's.
+    pub(crate) fn of(setup: &Setup, is_demo: bool) -> Result<Self, Failure> {
+        let hooks = if is_demo { None } else { setup.user_hooks()? };
+        let approver: Arc<dyn Approver> = match Tty::open() {
+            Some(tty) => Arc::new(TerminalApprover::new(tty)),
+            None => Arc::new(Never),
+        };
+        Ok(Self { approver, hooks })
+    }
+
+    /// Tells the hooks that the session is over, as far as this program is concerned.
+    pub(crate) async fn end_session(&self, caller: &Caller) {
+        let Some(hooks) = &self.hooks else {
+            return;
+        };
+        for note in hooks.end_session(caller, "other").await {
+            stderr::note(&note);
+        }
+    }
 }
 
 /// The rules that count in a folder, each with where it stands, those of the settings first.

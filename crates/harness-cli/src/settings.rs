@@ -108,7 +108,7 @@ impl Settings {
         permissions: &PermissionFlags,
     ) -> Result<Self, Failure> {
         let mut settings = Self {
-            trust: ProjectTrust::read(environment, folder, &agent.trust),
+            trust: ProjectTrust::read(environment, folder, agent.trust),
             ..Self::default()
         };
         if let Some(path) = environment

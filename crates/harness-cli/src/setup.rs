@@ -151,7 +151,7 @@ impl Setup {
         arguments: &AgentArguments,
         limits: Limits,
         recorder: Option<&Recorder>,
-        guards: Option<Guards>,
+        guards: Option<&Guards>,
     ) -> Result<(AgentHarness, Option<DemoProject>), Failure> {
         let demo = match choice.target {
             Target::Demo => Some(DemoProject::create(&self.environment)?),
@@ -191,8 +191,9 @@ impl Setup {
         }
         if let Some(Guards { approver, hooks }) = guards {
             if let Some(hooks) = hooks {
-                options.middlewares.push(Arc::new(hooks));
+                options.middlewares.push(Arc::new(hooks.clone()));
             }
+            let approver = Arc::clone(approver);
             let plan = options.plan_mode.as_ref();
             let permissions =
                 run_permissions::permissions(self, place, demo.is_some(), approver, plan)?;

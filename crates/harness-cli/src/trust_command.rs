@@ -86,11 +86,11 @@ fn allow(
     if change.names_nothing() {
         check_width(&folder, environment)?;
         let folder = store.set(&folder, Trust::Full).map_err(failed)?;
-        return told(&format!(
+        return Ok(told(&format!(
             "{} is trusted: its configuration, prompts, skills and hooks are used, and commands run in the \
              sandbox without a question",
             folder.display()
-        ));
+        )));
     }
     one_by_one(store, &folder, &change.tools, &change.rules, Verdict::Allow)
 }
@@ -99,10 +99,10 @@ fn deny(store: &TrustStore, change: &TrustChange) -> Result<ExitCode, Failure> {
     let folder = folder(change.folder.as_deref())?;
     if change.names_nothing() {
         let folder = store.set(&folder, Trust::None).map_err(failed)?;
-        return told(&format!(
+        return Ok(told(&format!(
             "{} is not trusted: nothing of its own is used",
             folder.display()
-        ));
+        )));
     }
     one_by_one(store, &folder, &change.tools, &change.rules, Verdict::Deny)
 }
@@ -133,12 +133,12 @@ fn one_by_one(
     let tools = tools.iter().map(|tool| format!("the tool {tool}"));
     let rules = rules.iter().map(|rule| format!("`{rule}`"));
     let all: Vec<String> = tools.chain(rules).collect();
-    told(&format!(
+    Ok(told(&format!(
         "in {}: {} {}",
         folder.display(),
         verdict.as_str(),
         all.join(", ")
-    ))
+    )))
 }
 
 fn forget(store: &TrustStore, arguments: &TrustForget) -> Result<ExitCode, Failure> {
@@ -148,7 +148,10 @@ fn forget(store: &TrustStore, arguments: &TrustForget) -> Result<ExitCode, Failu
         None => folder(None)?,
     };
     if store.forget(&folder).map_err(failed)? {
-        return told(&format!("nothing is said of {} any more", folder.display()));
+        return Ok(told(&format!(
+            "nothing is said of {} any more",
+            folder.display()
+        )));
     }
     let failure = Failure::usage(format!("nothing is said of {}", folder.display()));
     Err(failure.hint("`harness trust list` shows of which folders something is"))
@@ -178,9 +181,9 @@ fn check_width(folder: &Path, environment: &Environment) -> Result<(), Failure> 
     .hint("name the folder of a project"))
 }
 
-fn told(what: &str) -> Result<ExitCode, Failure> {
+fn told(what: &str) -> ExitCode {
     stderr::note(what);
-    Ok(Exit::Finished.into())
+    Exit::Finished.into()
 }
 
 #[expect(

@@ -18,7 +18,7 @@ pub(crate) fn ask(
     arguments: &mut AgentArguments,
 ) -> Result<(), Failure> {
     let folder = working_folder(arguments.cwd.as_deref())?;
-    let trust = ProjectTrust::read(environment, &folder, &arguments.trust);
+    let trust = ProjectTrust::read(environment, &folder, arguments.trust);
     if trust.is_decided() || trust.problem.is_some() {
         return Ok(());
     }

@@ -135,7 +135,9 @@ const OWNERS: &[(&str, &[&str])] = &[
 /// Everything that the core may depend on. What does I/O has no place here, nor what brings it
 /// along.
 const CORE_USES: &[&str] = &[
+    "aho-corasick",
     "async-trait",
+    "base64",
     "bitflags",
     "futures",
     "harness-prompt",

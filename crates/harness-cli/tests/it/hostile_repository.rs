@@ -151,7 +151,7 @@ impl Trap {
             format!("python3 -c 'open(\"{ran}\", \"w\")'"),
             format!("bash -c 'touch {ran}'"),
             format!("eval 'touch {ran}'"),
-            format!("source evil.sh"),
+            "source evil.sh".to_owned(),
             format!("t''ouch {ran}"),
             format!("$'\\x74ouch' {ran}"),
             format!("{{touch,{ran}}}"),

@@ -1,6 +1,7 @@
 //! The program under test: how it is started, and what came of it.
 
 use std::ffi::OsStr;
+use std::fmt::Write as _;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -96,7 +97,7 @@ impl Bed {
             let folder = folder
                 .canonicalize()
                 .unwrap_or_else(|_| folder.to_path_buf());
-            text.push_str(&format!("[projects.{folder:?}]\ntrust = {trust:?}\n"));
+            writeln!(text, "[projects.{folder:?}]\ntrust = {trust:?}").unwrap();
         }
         let path = self.home().join(".local/share/harness/trust.toml");
         put(&path, text.as_bytes());
