@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use harness_agent::core::test_support::{Reply, ScriptedModel};
 use harness_agent::core::{
