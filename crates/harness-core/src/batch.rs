@@ -288,7 +288,7 @@ impl<'a> Batch<'a> {
             return ToolOutcome::Cancelled;
         }
         if let Some(permit) = cx.value::<Permit>()
-            && !permit.covers(&call.effects(cx), &call.arguments)
+            && !permit.covers(&call.name, &call.effects(cx), &call.arguments)
         {
             return ToolOutcome::Denied {
                 by: "permissions".to_owned(),

@@ -11,13 +11,14 @@ use crate::tool_effect::{ToolEffect, ToolEffects};
 /// policy for all that is inside of it.
 ///
 /// A call that has one is held to it. The core refuses a call whose effects have become others on the way to
-/// the tool, and one whose arguments have if those were what somebody said yes to. A tool that works on paths
+/// the tool, and one that is for another tool or has other arguments if those were what was let through. A tool that works on paths
 /// asks [`reads`](Self::reads) and [`writes`](Self::writes) once it knows where a path leads at last, since a
 /// link may have been put in its place meanwhile; and one that showed a
 /// [preview](crate::Tool::preview) makes sure that it was made from what is there now.
 #[derive(Clone)]
 pub struct Permit {
     effects: ToolEffects,
+    tool: Option<String>,
     except: Option<Exception>,
     arguments: Option<Arc<Value>>,
     preview: Option<u64>,
@@ -28,6 +29,7 @@ impl Permit {
     pub fn new(effects: ToolEffects) -> Self {
         Self {
             effects,
+            tool: None,
             except: None,
             arguments: None,
             preview: None,
@@ -38,6 +40,12 @@ impl Permit {
     /// effects is not left out.
     pub fn except(mut self, except: impl Fn(&Path) -> bool + Send + Sync + 'static) -> Self {
         self.except = Some(Arc::new(except));
+        self
+    }
+
+    /// For a call of this tool alone: two tools that do not say what they do have the same effects.
+    pub fn for_tool(mut self, name: impl Into<String>) -> Self {
+        self.tool = Some(name.into());
         self
     }
 
@@ -84,9 +92,10 @@ impl Permit {
         })
     }
 
-    /// Whether a call with these effects and arguments is what was let through.
-    pub(crate) fn covers(&self, effects: &ToolEffects, arguments: &Value) -> bool {
+    /// Whether a call of this tool with these effects and arguments is what was let through.
+    pub(crate) fn covers(&self, tool: &str, effects: &ToolEffects, arguments: &Value) -> bool {
         self.effects == *effects
+            && self.tool.as_ref().is_none_or(|permitted| permitted == tool)
             && self
                 .arguments
                 .as_deref()
@@ -100,6 +109,7 @@ impl std::fmt::Debug for Permit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Permit")
             .field("effects", &self.effects)
+            .field("tool", &self.tool)
             .field("arguments", &self.arguments)
             .field("preview", &self.preview)
             .finish_non_exhaustive()

@@ -106,6 +106,11 @@ impl State {
 
     pub(crate) fn push(&mut self, message: MessageRef) {
         self.bytes += message.approximate_bytes();
+        // One that the run goes on from has not been accepted here.
+        if let Message::Assistant(reply) = &*message {
+            self.call_ids
+                .extend(reply.tool_calls().map(|call| call.id.clone()));
+        }
         // Copies only while somebody still holds an earlier request.
         Arc::make_mut(&mut self.messages).push(message);
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::approver::{Question, Scope};
 use crate::atom::Atom;
 use crate::atoms::Atoms;
-use crate::decision::{Decision, Decisions};
+use crate::decision::{Decision, Decisions, RuleRef};
 use crate::rule::{Rule, Verdict};
 use crate::shell::visible;
 use crate::surroundings::Surroundings;
@@ -44,6 +44,8 @@ pub(crate) struct Report<'a> {
     pub(crate) decisions: Decisions,
     /// What is decided of the tool, whatever the call would do.
     pub(crate) of_tool: Option<Verdict>,
+    /// Whether rules would ask, and something else has spared the question.
+    pub(crate) is_opened: bool,
 }
 
 impl Asked<'_> {
@@ -84,11 +86,13 @@ impl Report<'_> {
     }
 
     pub(crate) fn by_rule(&self) -> Judgement {
-        let by = match self.asked.hook {
-            Some(_) => PermissionSource::Hook,
-            None => PermissionSource::Rule,
-        };
         if self.decisions.verdict == Verdict::Allow {
+            let by_hook = self.is_opened && self.of_tool != Some(Verdict::Allow);
+            let by = if by_hook {
+                PermissionSource::Hook
+            } else {
+                PermissionSource::Rule
+            };
             return self.judged(PermissionDecision::Allow, by);
         }
         let tool = &self.asked.call.name;
@@ -99,16 +103,15 @@ impl Report<'_> {
         let reasons = self.decisions.reasons();
         let reasons: Vec<String> = reasons
             .map(|(atom, decision)| match &decision.rule {
-                Some(rule) => {
-                    format!(
-                        "`deny {rule}` is about a call that {}",
-                        self.asked.word(atom)
-                    )
-                }
+                Some(RuleRef { layer, text }) => format!(
+                    "`deny {text}` ({layer}) is about a call that {}",
+                    self.asked.word(atom)
+                ),
                 None => format!("a call that {} is denied", self.asked.word(atom)),
             })
             .collect();
-        self.denied(by, &format!("{}.", reasons.join("; ")))
+        let reason = format!("{}.", reasons.join("; "));
+        self.denied(PermissionSource::Rule, &reason)
     }
 
     pub(crate) fn allowed(&self, scope: Scope) -> Judgement {
@@ -126,9 +129,15 @@ impl Report<'_> {
 
     pub(crate) fn nobody(&self, advice: &dyn Fn(&[String]) -> String) -> Judgement {
         let reasons = self.decisions.reasons();
-        let mut what: Vec<String> = reasons.map(|(atom, _)| self.asked.word(atom)).collect();
+        let what: Vec<String> = reasons.map(|(atom, _)| self.asked.word(atom)).collect();
         if what.is_empty() {
-            what = self.asked.words();
+            // No rule would help.
+            let reason = format!(
+                "{}, and nobody is there to ask about a call that {}.",
+                self.asker(),
+                self.asked.words().join(" and ")
+            );
+            return self.denied(PermissionSource::Nobody, &reason);
         }
         let rules: Vec<String> = self
             .needed()
@@ -141,6 +150,16 @@ impl Report<'_> {
             advice(&rules)
         );
         self.denied(PermissionSource::Nobody, &reason)
+    }
+
+    /// What asks, where no rule does.
+    fn asker(&self) -> String {
+        match self.of_tool {
+            Some(Verdict::Ask) => {
+                format!("the tool `{}` is asked about here", self.asked.call.name)
+            }
+            _ => "a hook asks about this call".to_owned(),
+        }
     }
 
     /// The rules that would allow it, each about just this.
@@ -188,20 +207,15 @@ impl Report<'_> {
             .decisions
             .reasons()
             .map(|(atom, decision)| match &decision.rule {
-                Some(rule) => {
-                    format!(
-                        "`ask {rule}` is about a call that {}",
-                        self.asked.word(atom)
-                    )
-                }
+                Some(RuleRef { layer, text }) => format!(
+                    "`ask {text}` ({layer}) is about a call that {}",
+                    self.asked.word(atom)
+                ),
                 None => format!("no rule is about a call that {}", self.asked.word(atom)),
             });
         let mut reasons: Vec<String> = reasons.collect();
         if reasons.is_empty() {
-            reasons.push(format!(
-                "the tool `{}` is asked about here",
-                self.asked.call.name
-            ));
+            reasons.push(self.asker());
         }
         if let Some(reason) = self.asked.hook.and_then(|hook| hook.reason.as_deref()) {
             reasons.push(format!("a hook says: {}", visible(reason)));

@@ -18,6 +18,8 @@ impl Atom {
                 )
             }
             Self::Read(path) => format!("read({})", path_text(path, surroundings, None)?),
+            // In a rule, `**` would go down into folders.
+            Self::ReadMatching { names, .. } if names.contains("**") => return None,
             Self::ReadMatching { folder, names } => {
                 let path = folder.join(names);
                 format!("read({})", path_text(&path, surroundings, Some(names))?)
@@ -27,6 +29,8 @@ impl Atom {
                 let words: Option<Vec<String>> = command.words.iter().map(word_text).collect();
                 format!("run({})", words?.join(" "))
             }
+            // In a rule, it would stand for other hosts.
+            Self::Net(host) if host.contains('*') => return None,
             Self::Net(host) => format!("net({host})"),
             Self::Tool(name) => format!("tool({})", quoted(name)?),
             Self::Opaque(_) | Self::Conversation => return None,

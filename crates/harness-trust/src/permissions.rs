@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -14,6 +14,7 @@ use harness_core::{
 };
 
 use crate::approver::{Answer, Approver, Never, Scope, SharedApprover};
+use crate::atom::Atom;
 use crate::atoms::Atoms;
 use crate::decision::Decisions;
 use crate::judgement::{Asked, Judgement, Report};
@@ -125,7 +126,7 @@ impl Permissions {
         let surroundings = self.settings.place.surroundings(root);
         let atoms = Atoms::of(tool, effects, &surroundings);
         let run = RunState::new(surroundings);
-        self.settings.decide(tool, &atoms, &run, None)
+        self.settings.decide(tool, &atoms, &run, None).0
     }
 }
 
@@ -206,7 +207,9 @@ impl Middleware for Permissions {
         let effects = call.effects(cx);
         // What cannot be executed is told why, and by nobody else; but it must stay as it is.
         if call.check().is_err() {
-            let permit = Permit::new(effects).with_arguments(Arc::clone(&call.arguments));
+            let permit = Permit::new(effects)
+                .for_tool(&call.name)
+                .with_arguments(Arc::clone(&call.arguments));
             return next.run(&cx.with_value(permit), call).await;
         }
         for refusal in &self.settings.refusals {
@@ -258,7 +261,9 @@ impl Middleware for Permissions {
         if decision == PermissionDecision::Deny {
             return denied(reason.as_deref().unwrap_or("it is not allowed"));
         }
-        let mut permit = Permit::new(effects.clone()).except(self.settings.withheld(run));
+        let mut permit = Permit::new(effects.clone())
+            .for_tool(&call.name)
+            .except(self.settings.withheld(&atoms, run));
         if exact || !effects.is_known() {
             permit = permit.with_arguments(Arc::clone(&call.arguments));
         }
@@ -270,13 +275,14 @@ impl Middleware for Permissions {
 }
 
 impl Settings {
+    /// What is decided, and whether the tool's verdict or a hook spared a question that rules would ask.
     fn decide(
         &self,
         tool: &str,
         atoms: &Atoms,
         run: &RunState,
         hook: Option<&HookVerdict>,
-    ) -> Decisions {
+    ) -> (Decisions, bool) {
         let granted = run.granted();
         let mut decisions = if granted.is_empty() {
             self.rules.decide_all(atoms, &run.surroundings)
@@ -293,9 +299,11 @@ impl Settings {
             HookDecision::Allow => Verdict::Allow,
             HookDecision::Ask => Verdict::Ask,
         });
+        let mut is_opened = false;
         match of_tool.max(of_hook) {
             None => {}
             Some(Verdict::Allow) => {
+                is_opened = decisions.verdict == Verdict::Ask;
                 for (_, decision) in &mut decisions.each {
                     if decision.verdict == Verdict::Ask {
                         decision.verdict = Verdict::Allow;
@@ -306,34 +314,53 @@ impl Settings {
             }
             Some(worse) => decisions.verdict = decisions.verdict.max(worse),
         }
-        decisions
+        (decisions, is_opened)
     }
 
     /// Which files of a folder a search leaves out, although the folder may be read.
-    fn withheld(&self, run: &RunState) -> impl Fn(&Path) -> bool + Send + Sync + use<> {
+    fn withheld(
+        &self,
+        atoms: &Atoms,
+        run: &RunState,
+    ) -> impl Fn(&Path) -> bool + Send + Sync + use<> {
         let (rules, surroundings) = (self.rules.clone(), Arc::clone(&run.surroundings));
-        move |path| rules.withholds(path, &surroundings)
+        let read = atoms.iter().filter_map(|atom| match atom {
+            Atom::Read(path) => Some(path),
+            _ => None,
+        });
+        // A folder that is itself such a file was let through as a whole.
+        let opened: Vec<PathBuf> = read
+            .filter(|path| rules.withholds(path, &surroundings))
+            .cloned()
+            .collect();
+        move |path| {
+            if opened.iter().any(|folder| path.starts_with(folder)) {
+                return rules.denies(path, &surroundings);
+            }
+            rules.withholds(path, &surroundings)
+        }
     }
 
     /// Decides about a call: by rules, or by somebody's word.
     async fn judge(&self, cx: &RunContext, asked: &Asked<'_>, run: &RunState) -> Judgement {
         let decide = || self.decide(&asked.call.name, asked.atoms, run, asked.hook);
-        let report = |decisions| Report {
+        let report = |(decisions, is_opened)| Report {
             asked,
             decisions,
             of_tool: self.tools.get(&asked.call.name).copied(),
+            is_opened,
         };
-        let decisions = decide();
-        if decisions.verdict != Verdict::Ask {
-            return report(decisions).by_rule();
+        let decided = decide();
+        if decided.0.verdict != Verdict::Ask {
+            return report(decided).by_rule();
         }
         // One question at a time; and what the one before was answered may answer this one.
         let _asking = run.asking.lock().await;
-        let decisions = decide();
-        if decisions.verdict != Verdict::Ask {
-            return report(decisions).by_rule();
+        let decided = decide();
+        if decided.0.verdict != Verdict::Ask {
+            return report(decided).by_rule();
         }
-        self.ask(cx, &report(decisions), run).await
+        self.ask(cx, &report(decided), run).await
     }
 
     async fn ask(&self, cx: &RunContext, report: &Report<'_>, run: &RunState) -> Judgement {
@@ -369,9 +396,14 @@ impl Settings {
                 Answer::Nobody => return report.nobody(&*self.advice),
             };
             // What was looked at is what runs.
+            if call.effects(cx) != *effects {
+                let reason =
+                    "what it leads to changed while it was asked about. Make the call again.";
+                return report.denied(PermissionSource::Person, reason);
+            }
             let now = call.preview(cx).await;
             let is_same = now.as_ref().map(|now| now.state) == preview.as_ref().map(|it| it.state);
-            if !is_same || call.effects(cx) != *effects {
+            if !is_same {
                 again = true;
                 continue;
             }

@@ -88,6 +88,12 @@ impl Rules {
         is_special && self.decide(&atom, surroundings).verdict != Verdict::Allow
     }
 
+    /// Whether a rule denies reading this file. A real path.
+    pub(crate) fn denies(&self, path: &Path, surroundings: &Surroundings) -> bool {
+        let atom = Atom::Read(path.to_owned());
+        self.decide(&atom, surroundings).verdict == Verdict::Deny
+    }
+
     /// What is to become of a call: the worst of what becomes of its effects. A call without any is
     /// allowed.
     pub fn decide_all(&self, atoms: &Atoms, surroundings: &Surroundings) -> Decisions {

@@ -1,7 +1,10 @@
-//! What holds for any command line: a function of bytes that panics when it does not.
+//! For tests: an approver whose answers are known before, and what holds for any command line, as a function
+//! of bytes that panics when it does not.
 //!
-//! The fuzz target `shell` in `fuzz/` is a shell around it; the ordinary tests replay the corpus of the
-//! target.
+//! The fuzz target `shell` in `fuzz/` is a shell around that function; the ordinary tests replay the corpus of
+//! the target.
+
+mod scripted_approver;
 
 use std::path::Path;
 
@@ -13,6 +16,8 @@ use crate::rule::{Rule, Verdict};
 use crate::rules::Rules;
 use crate::shell::{CommandLine, Place};
 use crate::surroundings::Surroundings;
+
+pub use scripted_approver::ScriptedApprover;
 
 /// - Every line gets the same reading twice, and no panic.
 /// - What a person is shown has nothing that cannot be seen, and is as long as there are things to show.

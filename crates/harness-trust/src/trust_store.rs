@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::paths::{FileSystem, Paths as _};
 use crate::rule::Verdict;
 
 /// The most bytes of the file.
@@ -197,10 +198,10 @@ impl TrustStore {
 
     /// Forgets all that is said of a folder, which need not be there any more. `false` if nothing was.
     pub fn forget(&self, folder: &Path) -> Result<bool, Error> {
-        let folder = match canonical(folder) {
-            Ok(folder) => folder,
-            Err(_) => std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()),
-        };
+        let folder = canonical(folder).unwrap_or_else(|_| {
+            let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+            FileSystem.real(&absolute).unwrap_or(absolute)
+        });
         let key = key(&folder)?;
         let mut was_there = false;
         self.write(|content| was_there = content.projects.remove(&key).is_some())?;
@@ -253,7 +254,7 @@ impl TrustStore {
         let read = file.take(MAX_BYTES + 1).read_to_string(&mut text);
         read.map_err(|error| problem(error.to_string()))?;
         if text.len() as u64 > MAX_BYTES {
-            return Err(problem(format!("it is larger than {MAX_BYTES} bytes")));
+            return Err(self.too_large());
         }
         let content: Content = toml::from_str(&text).map_err(|error| {
             let line = error.span().map_or(0, |span| {
@@ -272,6 +273,13 @@ impl TrustStore {
             )));
         }
         Ok(content)
+    }
+
+    fn too_large(&self) -> Error {
+        Error::Store {
+            path: self.path.clone(),
+            problem: format!("it is larger than {MAX_BYTES} bytes"),
+        }
     }
 
     /// Changes the file, in one step, while nobody else does.
@@ -298,6 +306,10 @@ impl TrustStore {
             path: self.path.clone(),
             problem: error.to_string(),
         })?;
+        // It could not be read again.
+        if text.len() as u64 > MAX_BYTES {
+            return Err(self.too_large());
+        }
         let mut new = tempfile::Builder::new()
             .prefix(".trust")
             .permissions(fs::Permissions::from_mode(0o600))

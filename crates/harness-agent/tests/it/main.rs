@@ -11,12 +11,20 @@ mod compaction_background;
 mod compaction_carried;
 mod compaction_runs;
 mod compaction_stage;
+#[cfg(feature = "tools")]
+mod decisions_on_record;
 mod examples;
 mod extension;
 mod full_agent;
 mod instruction_files;
 mod kill;
 mod loaded_skills;
+#[cfg(feature = "tools")]
+mod permitted;
+#[cfg(feature = "tools")]
+mod permitted_files;
+#[cfg(feature = "tools")]
+mod permitted_searches;
 mod plan_calls;
 mod plan_files;
 mod plan_mode;

@@ -119,3 +119,32 @@ fn ids_are_unique_whatever_the_history_says() {
     let ran = finish(run(&config.unwrap(), input));
     assert_eq!((ran.word(), count.load(Ordering::Relaxed)), ("finished", 1));
 }
+
+/// What a run goes on from is part of the conversation: its ids are taken.
+#[test]
+fn a_later_call_does_not_get_the_id_of_one_that_was_open() {
+    let count = Arc::new(AtomicU32::new(0));
+    let model = scripted([Reply::call("a", "count", "{}"), Reply::text("done")]);
+    let config = builder(&model).tool(counting("count", &count)).build();
+    let history = vec![
+        Message::user("go").into(),
+        calling(&[("a", "count")], StopReason::ToolCalls),
+    ];
+    let mut input = RunInput::default().with_history(history);
+    input.resume = true;
+    let ran = finish(run(&config.unwrap(), input));
+    assert_eq!(ran.word(), "finished");
+    let ids: Vec<String> = ran
+        .outcome
+        .history
+        .iter()
+        .filter_map(|message| match &**message {
+            Message::Assistant(reply) => Some(reply.tool_calls().map(|call| call.id.clone())),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    assert_eq!(ids.len(), 2);
+    assert_ne!(ids[0], ids[1]);
+    assert_eq!(count.load(Ordering::Relaxed), 2);
+}

@@ -12,6 +12,7 @@ mod otlp_gate;
 mod otlp_metrics;
 mod otlp_runs;
 mod otlp_secrets;
+mod permissions;
 mod propagation;
 mod received;
 mod receiver_grpc;
