@@ -12,7 +12,17 @@ pub trait Paths: fmt::Debug + Send + Sync {
     /// The real path of `path`, which is absolute: of the deepest folder that exists, with the rest behind
     /// it. `None` where that cannot be said; then nothing is allowed.
     fn real(&self, path: &Path) -> Option<PathBuf>;
+
+    /// The links that lie in `folder`, of which a glob may find one. `None` where that cannot be said. There are
+    /// none by default: for places without links.
+    fn links(&self, folder: &Path) -> Option<Vec<PathBuf>> {
+        let _ = folder;
+        Some(Vec::new())
+    }
 }
+
+/// The most entries of a folder that are looked at.
+const ENTRIES: usize = 16_384;
 
 /// The paths of this machine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,6 +53,24 @@ impl Paths for FileSystem {
                 Err(_) => return None,
             }
         }
+    }
+
+    /// `None` for a folder that cannot be read, or has more than 16,384 entries.
+    fn links(&self, folder: &Path) -> Option<Vec<PathBuf>> {
+        let entries = match std::fs::read_dir(folder) {
+            Ok(entries) => entries,
+            // Nothing is found in it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Some(Vec::new()),
+            Err(_) => return None,
+        };
+        let mut links = Vec::new();
+        for (number, entry) in entries.enumerate() {
+            let entry = entry.ok().filter(|_| number < ENTRIES)?;
+            if entry.file_type().ok()?.is_symlink() {
+                links.push(entry.path());
+            }
+        }
+        Some(links)
     }
 }
 

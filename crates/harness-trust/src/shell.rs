@@ -18,3 +18,4 @@ pub use invisible::visible;
 pub use opaque::{Opaque, OpaqueKind};
 pub use redirect::{Access, Redirect, Target};
 pub use word::Word;
+pub(crate) use wrapper::asks_what;
