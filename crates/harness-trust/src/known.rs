@@ -1,5 +1,6 @@
 //! Commands that are known to only read, and which of their words are paths.
 
+mod awk;
 mod find;
 mod git;
 mod options;
@@ -67,6 +68,7 @@ pub(crate) fn known(command: &SimpleCommand) -> Option<Known<'_>> {
         "command" if asks_what(arguments) => are_texts(arguments).then(Known::nothing),
         // They take options, and names of files, from a file that is named so.
         "strings" if arguments.iter().any(names_response_file) => None,
+        "awk" | "gawk" | "mawk" => awk::known(arguments),
         "find" => find::known(arguments),
         "git" => git::known(arguments),
         "sed" => sed(arguments),

@@ -1,5 +1,7 @@
 //! Where a path really leads.
 
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -29,8 +31,13 @@ const ENTRIES: usize = 16_384;
 pub struct FileSystem;
 
 impl Paths for FileSystem {
-    /// Reads links of the file system. A dangling link is followed by nobody: `None`.
+    /// Reads links of the file system. A dangling link is followed by nobody: `None`. What lies in the folder of
+    /// a process (`/proc/self/cwd/…`, `/dev/fd/3`) stays there: another process is led elsewhere by it.
     fn real(&self, path: &Path) -> Option<PathBuf> {
+        match way(path)? {
+            Way::Process(path) => return Some(path),
+            Way::Plain => {}
+        }
         let mut missing = Vec::new();
         let mut existing = path;
         loop {
@@ -72,6 +79,61 @@ impl Paths for FileSystem {
         }
         Some(links)
     }
+}
+
+/// Where a path leads through.
+enum Way {
+    /// The folder of a process: from there on nothing is followed.
+    Process(PathBuf),
+    Plain,
+}
+
+/// `None` where it cannot be said.
+fn way(path: &Path) -> Option<Way> {
+    let names = |path: &Path| -> Vec<OsString> {
+        let parts = path
+            .components()
+            .filter(|part| !matches!(part, Component::RootDir));
+        parts.map(|part| part.as_os_str().to_owned()).collect()
+    };
+    let mut rest: VecDeque<OsString> = names(path).into();
+    let mut at = PathBuf::from("/");
+    let mut links = 0;
+    while let Some(name) = rest.pop_front() {
+        if name == ".." {
+            at.pop();
+            continue;
+        }
+        let next = at.join(&name);
+        if at == Path::new("/proc") && is_process(&name) {
+            let is_back = rest.iter().any(|name| name == "..");
+            let path = next.join(rest.into_iter().collect::<PathBuf>());
+            return (!is_back).then_some(Way::Process(path));
+        }
+        let Ok(target) = std::fs::read_link(&next) else {
+            at = next;
+            continue;
+        };
+        links += 1;
+        if links > LINKS {
+            return None;
+        }
+        if target.is_absolute() {
+            at = PathBuf::from("/");
+        }
+        for name in names(&target).into_iter().rev() {
+            rest.push_front(name);
+        }
+    }
+    Some(Way::Plain)
+}
+
+/// The most links of a path. Linux follows 40.
+const LINKS: usize = 40;
+
+fn is_process(name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    matches!(name, b"self" | b"thread-self") || name.iter().all(u8::is_ascii_digit)
 }
 
 /// Paths by their text: for places without links, and for tests.

@@ -318,7 +318,7 @@ const COMMANDS: &[Options] = &[
     tame("cksum", Paths, "", "", &[]),
     tame("column", Paths, "tnxeL", "sco", &["table", "separator="]),
     tame("od", Paths, "abcdfiloxsv", "AjNtwS", &[]),
-    tame("hexdump", Paths, "bcCdovx", "ens", &[]),
+    command("hexdump", Paths, "bcCdovx", "ens", &[]),
     command("strings", Paths, "af", "nte", &[]),
     tame("paste", Paths, "sz", "d", &["delimiters=", "serial"]),
     tame("fold", Paths, "bs", "w", &["width=", "spaces"]),

@@ -1,6 +1,7 @@
 //! Programs that run code: from a file that the words name, they are commands like others; from the words
 //! themselves or from their input, nobody knows.
 
+use super::awk::awk_program;
 use super::opaque::OpaqueKind;
 use super::program::Judgement;
 use super::word::Word;
@@ -113,6 +114,9 @@ const CODE_COMMANDS: &[(&str, &[&str])] = &[
 ];
 
 pub(super) fn judge(name: &str, arguments: &[Word]) -> Option<Judgement> {
+    if matches!(name, "awk" | "gawk" | "mawk") && awk_program(arguments).is_some() {
+        return None;
+    }
     if name == "sed" || name == "gsed" {
         return sed(arguments);
     }

@@ -18,6 +18,7 @@ fn world() -> (tempfile::TempDir, Surroundings) {
     symlink(real.join("outside/missing"), root.join("dangling")).unwrap();
     symlink("src", root.join("inside")).unwrap();
     symlink(real.join("outside/f"), root.join("notes.txt")).unwrap();
+    symlink("/proc/thread-self/cwd", root.join("mine")).unwrap();
     fs::write(root.join("plain.md"), "x").unwrap();
     let surroundings = Surroundings::new(root).trusted(true);
     (folder, surroundings)
@@ -47,6 +48,10 @@ fn sec_04_a_link_leads_where_it_leads() {
         ("wc -l ./n*", Verdict::Ask),
         ("ls o*", Verdict::Ask),
         ("cat *.md", Verdict::Allow),
+        // They lead elsewhere for another process.
+        ("cat /proc/self/cwd/src/a", Verdict::Ask),
+        ("cat mine/src/a", Verdict::Ask),
+        ("echo x > /dev/fd/../cwd/a", Verdict::Ask),
         ("cat inside/../f", Verdict::Allow),
         ("echo x > out/f", Verdict::Ask),
         ("echo x > dangling", Verdict::Ask),
@@ -91,4 +96,16 @@ fn a_project_that_is_trusted_is_not_the_one_beside_it() {
         let decided = Rules::new().decide_all(&atoms, &surroundings);
         assert_eq!(decided.verdict, expected, "{line}: {:?}", decided.each);
     }
+}
+
+/// The folder of this process is the workspace; that of the command is not.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_link_of_a_process_is_not_followed_for_another_one() {
+    let here = std::env::current_dir().unwrap().canonicalize().unwrap();
+    let surroundings = Surroundings::new(here);
+    let line = "cd /etc && cat /proc/self/cwd/passwd";
+    let atoms = Atoms::of_command(line, surroundings.root(), &surroundings);
+    let decided = Rules::new().decide_all(&atoms, &surroundings);
+    assert_eq!(decided.verdict, Verdict::Ask, "{:?}", decided.each);
 }
