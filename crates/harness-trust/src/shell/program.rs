@@ -105,7 +105,6 @@ fn option(name: &str, arguments: &[Word]) -> Option<Judgement> {
         "git" => is_git_elsewhere(arguments),
         "printf" => assigns(arguments),
         "test" | "[" => has(&|text| text.contains('[') && text != "["),
-        "jobs" => has(&|text| is_short(text, 'x')),
         "wait" => has(&|text| is_short(text, 'p')),
         "sort" => has(&|text| abbreviates(text, "--compress-program", 4)),
         "rg" => has(&|text| {

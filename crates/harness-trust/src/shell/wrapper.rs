@@ -83,6 +83,7 @@ pub(super) fn judge(name: &str, arguments: &[Word]) -> Option<Judgement> {
         "ionice" => counted(arguments, &["-c", "-n"]),
         "stdbuf" => joined(arguments, &["-o", "-i", "-e"]),
         "timeout" => timeout(arguments),
+        "jobs" if runs_each(arguments) => return opaque,
         "find" => return finds(arguments).then_some(()).and(opaque),
         "fd" | "fdfind" => {
             return (finds(arguments) || runs_each(arguments))
@@ -107,7 +108,7 @@ pub(crate) fn asks_what(arguments: &[Word]) -> bool {
     matches!(arguments.first().and_then(Word::literal), Some("-v" | "-V"))
 }
 
-/// Whether `fd` would run something: `-x` can stand in a group of options.
+/// Whether `fd`, or `jobs`, would run something: `-x` can stand in a group of options.
 fn runs_each(arguments: &[Word]) -> bool {
     let is_group = |text: &str| text.starts_with('-') && !text.starts_with("--");
     arguments
