@@ -96,6 +96,7 @@ fn policy(setup: &Setup, folder: &Path, profile: Profile) -> Policy {
         environment.data_folder(),
         environment.state_folder(),
         environment.config_folder().map(|it| it.join("config.toml")),
+        environment.config_folder().map(|it| it.join("hooks.json")),
     ];
     for path in own
         .into_iter()

@@ -68,7 +68,8 @@ pub(crate) fn rules(setup: &Setup) -> Result<Vec<(Layer, Rule, Origin)>, Failure
     Ok(rules)
 }
 
-/// What the program's own tools need outside of the workspace: skills are read, plans are written.
+/// What the program's own tools need outside of the workspace: skills are read, plans are written. Its settings, and
+/// what it holds to be trusted, are asked about also where the workspace is around them, as a home is.
 fn own_folders(setup: &Setup) -> Vec<(Verdict, String)> {
     let environment = &setup.environment;
     let folder = |folder: PathBuf| {
@@ -83,11 +84,15 @@ fn own_folders(setup: &Setup) -> Vec<(Verdict, String)> {
     let named = setup.settings.skills.named.iter();
     let named = named.flat_map(|named| named.value.clone()).map(Some);
     let skills = skills.into_iter().chain(named).flatten();
+    let own = [environment.config_folder(), environment.data_folder()];
+    let own = own.into_iter().flatten().filter_map(folder);
+    let own = own.map(|it| (Verdict::Ask, format!("write({it})")));
     let read = skills.filter_map(folder).map(|it| format!("read({it})"));
     let plans = environment.state_folder().map(|it| it.join("plans"));
     let plans = plans.and_then(folder);
     let write = plans.map(|it| format!("write({it})"));
-    read.chain(write).map(|it| (Verdict::Allow, it)).collect()
+    let needed = read.chain(write).map(|it| (Verdict::Allow, it));
+    needed.chain(own).collect()
 }
 
 /// Where runs take place.

@@ -32,7 +32,9 @@ pub(crate) fn forms(secret: &Secret) -> Vec<String> {
                 push_hex(&mut percent, byte, uppercase);
             }
         }
-        all.extend([hex, percent]);
+        // Some encoders take the text for a path.
+        let path = percent.replace(if uppercase { "%2F" } else { "%2f" }, "/");
+        all.extend([hex, percent, path]);
     }
     all.extend((0..3).flat_map(|before| {
         [

@@ -27,7 +27,8 @@ pub struct Question {
     pub effects: Vec<String>,
     /// Why it is asked, one reason each.
     pub reasons: Vec<String>,
-    /// What would change in files, as a diff; of text from anywhere, so escape it before it is shown.
+    /// What would change in files, as a diff; or the whole of a command line that the effects do not tell all of
+    /// (what is opaque in it, what it is given as input). Of text from anywhere, so escape it before it is shown.
     pub preview: Option<String>,
     /// The rules that a yes for more than once would allow. Empty if this can be allowed only once.
     pub rules: Vec<String>,

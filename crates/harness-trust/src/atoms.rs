@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use globset::GlobBuilder;
 use harness_core::{ToolEffect, ToolEffects};
 
 use crate::atom::Atom;
@@ -86,7 +87,14 @@ impl Atoms {
             for operand in known.reads {
                 match read(&operand, command.folder.as_deref()) {
                     Reads::Path(path) => reads.push((path, None)),
-                    Reads::Names(folder, names) => reads.push((folder, Some(names))),
+                    Reads::Files(folder, names) => {
+                        self.links(&folder, &names, surroundings);
+                        reads.push((folder, Some(names)));
+                    }
+                    Reads::Names(folder, names) => {
+                        self.links(&folder, &names, surroundings);
+                        reads.push((folder, None));
+                    }
                     Reads::Unknown => purity = Purity::Unknown,
                     Reads::Lost => {
                         let opaque = Opaque::new(OpaqueKind::Folder, &command.to_string());
@@ -94,6 +102,10 @@ impl Atoms {
                     }
                 }
             }
+        }
+        // Another repository can lie there, that nobody has spoken of.
+        if purity == Purity::ReadOnlyIfTrusted && !is_within(&command, surroundings) {
+            purity = Purity::Unknown;
         }
         self.push(Atom::Run {
             command: Box::new(command),
@@ -106,6 +118,24 @@ impl Atoms {
                     folder,
                     names: names.clone(),
                 }),
+            }
+        }
+    }
+
+    /// What a glob finds in a folder through links.
+    fn links(&mut self, folder: &Path, names: &str, surroundings: &Surroundings) {
+        let Some(links) = surroundings.paths.links(folder) else {
+            let opaque = Opaque::new(OpaqueKind::Glob, &folder.to_string_lossy());
+            return self.push(Atom::Opaque(opaque));
+        };
+        let glob = GlobBuilder::new(names).backslash_escape(true).build();
+        let glob = glob.ok().map(|glob| glob.compile_matcher());
+        for link in links {
+            let name = link.file_name().unwrap_or_default();
+            let is_found = glob.as_ref().is_none_or(|glob| glob.is_match(name));
+            // One that leads nowhere is not read.
+            if is_found && let Some(real) = surroundings.paths.real(&link) {
+                self.push(Atom::Read(real));
             }
         }
     }
@@ -135,9 +165,19 @@ impl FromIterator<Atom> for Atoms {
     }
 }
 
+/// Whether a command runs in the workspace.
+fn is_within(command: &SimpleCommand, surroundings: &Surroundings) -> bool {
+    let folder = command.folder.as_deref();
+    let real = folder.and_then(|folder| surroundings.paths.real(folder));
+    real.is_some_and(|real| real.starts_with(&surroundings.root))
+}
+
 /// What an operand of a known command reads.
 enum Reads {
     Path(PathBuf),
+    /// The files of a folder with such names.
+    Files(PathBuf, String),
+    /// The folder, and what such names in it lead to.
     Names(PathBuf, String),
     /// A glob over several folders.
     Unknown,
@@ -165,8 +205,8 @@ fn read(operand: &Operand<'_>, folder: Option<&Path>) -> Reads {
             }
             match (absolute(Path::new(above)), operand) {
                 (None, _) => Reads::Lost,
-                (Some(folder), Operand::Names(_)) => Reads::Path(folder),
-                (Some(folder), _) => Reads::Names(folder, names.to_owned()),
+                (Some(folder), Operand::Names(_)) => Reads::Names(folder, names.to_owned()),
+                (Some(folder), _) => Reads::Files(folder, names.to_owned()),
             }
         }
     }

@@ -1,8 +1,10 @@
 //! What is decided about one call, and how that is told.
 
+use std::fmt::Write as _;
+
 use harness_core::{
     ActiveCall, HookVerdict, PermissionDecision, PermissionReport, PermissionSource, Secrets,
-    ToolEffects,
+    ToolEffect, ToolEffects,
 };
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +53,34 @@ pub(crate) struct Report<'a> {
 impl Asked<'_> {
     /// An effect in words.
     pub(crate) fn word(&self, atom: &Atom) -> String {
-        self.secrets.mask(&atom.to_string()).into_owned()
+        let mut text = atom.to_string();
+        if let Atom::Run { command, .. } = atom {
+            match &command.folder {
+                Some(folder) if folder == self.surroundings.root() => {}
+                Some(folder) => {
+                    let _ = write!(text, " in {}", visible(&folder.to_string_lossy()));
+                }
+                None => text.push_str(" in a folder that is not known"),
+            }
+        }
+        self.secrets.mask(&text).into_owned()
+    }
+
+    /// The command lines of the call as they were written, if the effects in words do not say all of them: what
+    /// is opaque is cut there, and what a here-document holds is not among them.
+    pub(crate) fn lines(&self) -> Option<String> {
+        let lines: Vec<&str> = self
+            .effects
+            .iter()
+            .filter_map(|effect| match effect {
+                ToolEffect::Run(command) => Some(command.line.as_str()),
+                _ => None,
+            })
+            .collect();
+        let is_opaque = |atom: &Atom| matches!(atom, Atom::Opaque(_));
+        let is_told = |line: &&str| !line.contains(['\n', '<']);
+        let is_all_told = !self.atoms.iter().any(is_opaque) && lines.iter().all(is_told);
+        (!lines.is_empty() && !is_all_told).then(|| lines.join("\n"))
     }
 
     /// All that the call would do, in words.
@@ -168,7 +197,8 @@ impl Report<'_> {
         let mut rules: Vec<Rule> = Vec::new();
         for (atom, _) in asked {
             // A rule is kept, and shown; a key in one would be, too.
-            let is_secret = self.asked.word(atom) != atom.to_string();
+            let text = atom.to_string();
+            let is_secret = self.asked.secrets.mask(&text) != text;
             if let Some(rule) = atom.narrowest_rule(self.asked.surroundings)
                 && !is_secret
                 && !rules.contains(&rule)
@@ -182,9 +212,16 @@ impl Report<'_> {
     /// The rules that a yes for more than once would make; `None` where it can be given only once.
     pub(crate) fn rules(&self) -> Option<Vec<Rule>> {
         let asked: Vec<_> = self.decisions.reasons().collect();
-        let is_certain = asked
-            .iter()
-            .all(|(atom, _)| !matches!(atom, Atom::Opaque(_)));
+        // A rule says nothing of the folder, so what was looked at elsewhere is not granted for here.
+        let root = self.asked.surroundings.root();
+        let is_certain = asked.iter().all(|(atom, _)| match atom {
+            Atom::Opaque(_) => false,
+            Atom::Run { command, .. } => {
+                let folder = command.folder.as_deref();
+                folder.is_some_and(|folder| folder.starts_with(root))
+            }
+            _ => true,
+        });
         let rules = self.needed();
         (is_certain && !asked.is_empty() && !rules.is_empty()).then_some(rules)
     }

@@ -1,5 +1,6 @@
 //! Commands that are known to only read, and which of their words are paths.
 
+mod awk;
 mod find;
 mod git;
 mod options;
@@ -7,7 +8,7 @@ mod table;
 
 use std::path::Path;
 
-use crate::shell::{SimpleCommand, Word};
+use crate::shell::{SimpleCommand, Word, asks_what};
 
 /// What a command does beside reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -16,7 +17,8 @@ pub enum Purity {
     Unknown,
     /// Nothing.
     ReadOnly,
-    /// Nothing, unless a configuration in the folder makes it run programs, as git's can.
+    /// Nothing, unless a configuration in the folder makes it run programs, as git's can, or a link that it
+    /// follows leads elsewhere.
     ReadOnlyIfTrusted,
 }
 
@@ -63,11 +65,24 @@ pub(crate) fn known(command: &SimpleCommand) -> Option<Known<'_>> {
         "type" | "which" | "whoami" | "id" | "uname" | "nproc" | "arch" | "tty" | "groups"
         | "locale" => are_texts(arguments).then(Known::nothing),
         "hostname" | "uptime" => arguments.is_empty().then(Known::nothing),
+        "command" if asks_what(arguments) => are_texts(arguments).then(Known::nothing),
+        // They take options, and names of files, from a file that is named so.
+        "strings" if arguments.iter().any(names_response_file) => None,
+        "awk" | "gawk" | "mawk" => awk::known(arguments),
         "find" => find::known(arguments),
         "git" => git::known(arguments),
         "sed" => sed(arguments),
         "date" => date(arguments),
         _ => options::known(table::find(program)?, arguments),
+    }
+}
+
+/// Whether it is `@FILE`.
+fn names_response_file(word: &Word) -> bool {
+    match word {
+        Word::Literal(text) => text.starts_with('@'),
+        Word::Glob { start, .. } => start.is_empty() || start.starts_with('@'),
+        Word::Unknown(_) => true,
     }
 }
 

@@ -1,5 +1,7 @@
 //! Where a path really leads.
 
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -12,15 +14,30 @@ pub trait Paths: fmt::Debug + Send + Sync {
     /// The real path of `path`, which is absolute: of the deepest folder that exists, with the rest behind
     /// it. `None` where that cannot be said; then nothing is allowed.
     fn real(&self, path: &Path) -> Option<PathBuf>;
+
+    /// The links that lie in `folder`, of which a glob may find one. `None` where that cannot be said. There are
+    /// none by default: for places without links.
+    fn links(&self, folder: &Path) -> Option<Vec<PathBuf>> {
+        let _ = folder;
+        Some(Vec::new())
+    }
 }
+
+/// The most entries of a folder that are looked at.
+const ENTRIES: usize = 16_384;
 
 /// The paths of this machine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FileSystem;
 
 impl Paths for FileSystem {
-    /// Reads links of the file system. A dangling link is followed by nobody: `None`.
+    /// Reads links of the file system. A dangling link is followed by nobody: `None`. What lies in the folder of
+    /// a process (`/proc/self/cwd/…`, `/dev/fd/3`) stays there: another process is led elsewhere by it.
     fn real(&self, path: &Path) -> Option<PathBuf> {
+        match way(path)? {
+            Way::Process(path) => return Some(path),
+            Way::Plain => {}
+        }
         let mut missing = Vec::new();
         let mut existing = path;
         loop {
@@ -44,6 +61,79 @@ impl Paths for FileSystem {
             }
         }
     }
+
+    /// `None` for a folder that cannot be read, or has more than 16,384 entries.
+    fn links(&self, folder: &Path) -> Option<Vec<PathBuf>> {
+        let entries = match std::fs::read_dir(folder) {
+            Ok(entries) => entries,
+            // Nothing is found in it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Some(Vec::new()),
+            Err(_) => return None,
+        };
+        let mut links = Vec::new();
+        for (number, entry) in entries.enumerate() {
+            let entry = entry.ok().filter(|_| number < ENTRIES)?;
+            if entry.file_type().ok()?.is_symlink() {
+                links.push(entry.path());
+            }
+        }
+        Some(links)
+    }
+}
+
+/// Where a path leads through.
+enum Way {
+    /// The folder of a process: from there on nothing is followed.
+    Process(PathBuf),
+    Plain,
+}
+
+/// `None` where it cannot be said.
+fn way(path: &Path) -> Option<Way> {
+    let names = |path: &Path| -> Vec<OsString> {
+        let parts = path
+            .components()
+            .filter(|part| !matches!(part, Component::RootDir));
+        parts.map(|part| part.as_os_str().to_owned()).collect()
+    };
+    let mut rest: VecDeque<OsString> = names(path).into();
+    let mut at = PathBuf::from("/");
+    let mut links = 0;
+    while let Some(name) = rest.pop_front() {
+        if name == ".." {
+            at.pop();
+            continue;
+        }
+        let next = at.join(&name);
+        if at == Path::new("/proc") && is_process(&name) {
+            let is_back = rest.iter().any(|name| name == "..");
+            let path = next.join(rest.into_iter().collect::<PathBuf>());
+            return (!is_back).then_some(Way::Process(path));
+        }
+        let Ok(target) = std::fs::read_link(&next) else {
+            at = next;
+            continue;
+        };
+        links += 1;
+        if links > LINKS {
+            return None;
+        }
+        if target.is_absolute() {
+            at = PathBuf::from("/");
+        }
+        for name in names(&target).into_iter().rev() {
+            rest.push_front(name);
+        }
+    }
+    Some(Way::Plain)
+}
+
+/// The most links of a path. Linux follows 40.
+const LINKS: usize = 40;
+
+fn is_process(name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    matches!(name, b"self" | b"thread-self") || name.iter().all(u8::is_ascii_digit)
 }
 
 /// Paths by their text: for places without links, and for tests.

@@ -371,10 +371,10 @@ impl Settings {
         let mut again = false;
         for _ in 0..MAX_QUESTIONS {
             let preview = call.preview(cx).await;
+            let shown = preview.as_ref().map(|preview| preview.text.clone());
+            let shown = shown.or_else(|| report.asked.lines());
             let question = report.question(
-                preview
-                    .as_ref()
-                    .map(|preview| cx.secrets().mask(&preview.text).into_owned()),
+                shown.map(|text| cx.secrets().mask(&text).into_owned()),
                 rules.as_deref(),
                 self.remember.is_some(),
                 again,

@@ -136,7 +136,7 @@ impl fmt::Display for Subject {
             Kind::Opaque => ("opaque", None),
             Kind::Conversation => ("conversation", None),
             Kind::ReadOnlyRun => ("commands that only read", None),
-            Kind::ReadOnlyIfTrustedRun => ("commands of git that only look", None),
+            Kind::ReadOnlyIfTrustedRun => ("commands that only read in a trusted project", None),
         };
         match inner {
             Some(inner) => write!(f, "{name}({inner})"),

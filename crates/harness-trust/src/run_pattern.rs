@@ -119,15 +119,18 @@ impl RunPattern {
 
     /// Whether a command that begins here and ends anywhere could be meant.
     fn could_begin(&self, words: &[Word]) -> bool {
-        let is_match = |(pattern, word): (&WordPattern, &Word)| match word {
-            Word::Literal(text) => pattern.is_match(text, false),
+        let is_match = |(at, (pattern, word)): (usize, (&WordPattern, &Word))| match word {
+            Word::Literal(text) => {
+                let name = text.rsplit('/').next().unwrap_or(text);
+                pattern.is_match(text, false) || at == 0 && pattern.is_match(name, false)
+            }
             Word::Glob { .. } | Word::Unknown(_) => true,
         };
         // `*` alone would find a command at every word.
         !self.words.is_empty()
             && words.first().is_some_and(|word| word.literal().is_some())
             && words.len() >= self.words.len()
-            && self.words.iter().zip(words).all(is_match)
+            && self.words.iter().zip(words).enumerate().all(is_match)
     }
 
     fn is_for(

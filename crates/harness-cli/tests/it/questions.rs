@@ -170,3 +170,25 @@ fn nobody_answers_by_accident() {
     ended.exits(0);
     assert!(!bed.work().join("a.txt").exists());
 }
+
+/// What a yes is about is shown to its end, wherever it stands: in a line that is too long to be read, in one that
+/// is not understood, in a program that is given as input; and in which folder.
+#[test]
+fn a_command_is_shown_to_its_end() {
+    let long = format!("echo {}; touch seen-end", "a ".repeat(2000));
+    for (command, shown_too) in [
+        (long.as_str(), "touch seen-end"),
+        ("python3 - <<'E'\nprint('seen-end')\nE", "print('seen-end')"),
+        (
+            "eval 'echo 1' ; [[ a ]] && $(echo seen-end)",
+            "$(echo seen-end)",
+        ),
+        ("cd / && touch seen-end", "touch seen-end in /"),
+    ] {
+        let bed = Bed::new();
+        let (_, shown) = asked(&bed, &[bash(command)], &["--no-trust"], "n\n");
+        let question = shown.split("May `bash`").nth(1).unwrap();
+        assert!(question.contains(shown_too), "{question:?}");
+        assert!(!question.contains("in this run"), "{question:?}");
+    }
+}

@@ -81,6 +81,7 @@ const VALUED: &[&str] = &[
 pub(super) fn known(arguments: &[Word]) -> Option<Known<'_>> {
     let mut reads = Vec::new();
     let mut are_paths = true;
+    let mut purity = Purity::ReadOnly;
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         let text = match word {
@@ -98,6 +99,9 @@ pub(super) fn known(arguments: &[Word]) -> Option<Known<'_>> {
             reads.push(Operand::Path(Path::new(text)));
             continue;
         }
+        if matches!(text, "-L" | "-follow") {
+            purity = Purity::ReadOnlyIfTrusted;
+        }
         if !matches!(text, "-L" | "-P" | "-H") {
             are_paths = false;
         }
@@ -111,8 +115,5 @@ pub(super) fn known(arguments: &[Word]) -> Option<Known<'_>> {
     if reads.is_empty() {
         reads.push(Operand::Here);
     }
-    Some(Known {
-        purity: Purity::ReadOnly,
-        reads,
-    })
+    Some(Known { purity, reads })
 }

@@ -331,21 +331,23 @@ pub(super) fn known(arguments: &[Word]) -> Option<Known<'_>> {
     let mut reads = vec![Operand::Here];
     // A list of branches with operands makes one, unless it is told to list.
     let mut lists = false;
+    let mut purity = Purity::ReadOnlyIfTrusted;
     for word in words {
         let Some(text) = word.literal() else {
             if word.may_be_option() && !are_operands {
                 return None;
             }
-            if let Word::Glob { pattern, .. } = word {
-                reads.push(Operand::Glob(pattern));
-            }
+            let Word::Glob { pattern, .. } = word else {
+                return None;
+            };
+            reads.push(Operand::Glob(pattern));
             operands += 1;
             continue;
         };
         if are_operands || !text.starts_with('-') {
             // Outside of the repository git compares any two files.
             if Path::new(text).is_absolute() || text.contains("..") && text.contains('/') {
-                return None;
+                purity = Purity::Unknown;
             }
             // A file, or a revision and a file, or a revision that is taken for one.
             let file = text.rsplit(':').next().unwrap_or(text);
@@ -353,6 +355,8 @@ pub(super) fn known(arguments: &[Word]) -> Option<Known<'_>> {
             operands += 1;
         } else if text == "--" {
             are_operands = true;
+        } else if command.name == "diff" && text == "--no-index" {
+            purity = Purity::Unknown;
         } else if !command.has(text) {
             return None;
         } else {
@@ -361,7 +365,7 @@ pub(super) fn known(arguments: &[Word]) -> Option<Known<'_>> {
     }
     match command.operands {
         Operands::None if operands > 0 && !lists => None,
-        Operands::None | Operands::Any => Some(Known { reads, ..here() }),
+        Operands::None | Operands::Any => Some(Known { purity, reads }),
     }
 }
 

@@ -34,6 +34,8 @@ pub(crate) struct Options {
     pub(crate) valued: &'static str,
     /// Long options: one that ends in `=` has a value, in the same word or the next.
     pub(crate) long: &'static [&'static str],
+    /// Of them, those that have it follow links in the folders that it goes through.
+    pub(crate) follow: &'static [&'static str],
     /// No option that there is does harm, so a name that looks like one does none either.
     pub(crate) is_tame: bool,
 }
@@ -66,6 +68,16 @@ impl Options {
         }
     }
 
+    /// Whether this literal option has links followed.
+    fn follows(&self, text: &str) -> bool {
+        self.follow
+            .iter()
+            .any(|option| match option.strip_prefix("--") {
+                Some(_) => text == *option,
+                None => !text.starts_with("--") && text.contains(*option),
+            })
+    }
+
     /// Whether a value follows a group of short options in the next word; `None` where one is unknown.
     fn short(&self, group: &str) -> Option<bool> {
         for (at, option) in group.char_indices() {
@@ -84,6 +96,7 @@ impl Options {
 pub(crate) fn known<'a>(options: &Options, arguments: &'a [Word]) -> Option<Known<'a>> {
     let mut operands = Vec::new();
     let mut is_recursive = false;
+    let mut purity = Purity::ReadOnly;
     let mut are_operands = false;
     let mut words = arguments.iter();
     // With `-e` there is no pattern among the operands. In doubt all of them are paths.
@@ -112,6 +125,9 @@ pub(crate) fn known<'a>(options: &Options, arguments: &'a [Word]) -> Option<Know
                 };
                 is_recursive |=
                     !text.starts_with("--") && text.contains(['r', 'R']) || text == "--recursive";
+                if options.follows(text) {
+                    purity = Purity::ReadOnlyIfTrusted;
+                }
                 if takes_next {
                     words.next()?.literal()?;
                 }
@@ -165,8 +181,5 @@ pub(crate) fn known<'a>(options: &Options, arguments: &'a [Word]) -> Option<Know
             Word::Unknown(_) => return None,
         }
     }
-    Some(Known {
-        purity: Purity::ReadOnly,
-        reads,
-    })
+    Some(Known { purity, reads })
 }

@@ -1,6 +1,7 @@
 //! Programs that run code: from a file that the words name, they are commands like others; from the words
 //! themselves or from their input, nobody knows.
 
+use super::awk::awk_program;
 use super::opaque::OpaqueKind;
 use super::program::Judgement;
 use super::word::Word;
@@ -113,6 +114,9 @@ const CODE_COMMANDS: &[(&str, &[&str])] = &[
 ];
 
 pub(super) fn judge(name: &str, arguments: &[Word]) -> Option<Judgement> {
+    if matches!(name, "awk" | "gawk" | "mawk") && awk_program(arguments).is_some() {
+        return None;
+    }
     if name == "sed" || name == "gsed" {
         return sed(arguments);
     }
@@ -238,49 +242,95 @@ fn sed(arguments: &[Word]) -> Option<Judgement> {
     }
 }
 
-/// Whether a script of `sed` only prints, deletes or replaces: addresses that are line numbers and the
-/// commands `p d q =`, or one `s` without the flags that run (`e`) or write (`w`).
+/// Whether a script of `sed` only prints, deletes or replaces: the commands `p d q =`, and `s` without the
+/// flags that run (`e`) or write (`w`), each behind addresses that are numbers or patterns.
 pub(crate) fn is_simple_script(script: &str) -> bool {
-    if script.is_empty() || script.contains(['\n', '\\']) && !script.starts_with('s') {
+    if script.is_empty() || script.contains('\n') {
         return false;
     }
-    if script
-        .chars()
-        .all(|c| c.is_ascii_digit() || "$,;pdq= !".contains(c))
-    {
-        return true;
-    }
-    // Addresses before an `s` are left to a person.
-    let mut chars = script.chars();
-    if chars.next() != Some('s') || script.contains('\n') {
-        return false;
-    }
-    let Some(delimiter) = chars.next().filter(char::is_ascii_punctuation) else {
-        return false;
-    };
-    if matches!(delimiter, '\\' | '[' | ';') {
-        return false;
-    }
-    let mut parts = 0;
-    while parts < 2 {
-        match chars.next() {
-            // In brackets a delimiter can stand for itself or end the part: versions of sed differ.
-            Some('[')
-                if chars
-                    .as_str()
-                    .split(']')
-                    .next()
-                    .is_some_and(|it| it.contains(delimiter)) =>
-            {
-                return false;
-            }
-            Some('\\') => {
-                chars.next();
-            }
-            Some(c) if c == delimiter => parts += 1,
-            Some(_) => {}
-            None => return false,
+    let mut rest = script;
+    loop {
+        rest = rest.trim_start_matches([' ', ';']);
+        if rest.is_empty() {
+            return true;
+        }
+        let Some(after) = after_sed_command(rest) else {
+            return false;
+        };
+        rest = after.trim_start_matches(' ');
+        if !(rest.is_empty() || rest.starts_with(';')) {
+            return false;
         }
     }
-    chars.all(|c| c.is_ascii_digit() || matches!(c, 'g' | 'p' | 'i' | 'I'))
+}
+
+/// What is behind one simple command of `sed`.
+fn after_sed_command(script: &str) -> Option<&str> {
+    let mut rest = after_address(script)?;
+    if let Some(second) = rest.strip_prefix(',') {
+        rest = after_address(second.strip_prefix(['+', '~']).unwrap_or(second))?;
+        // There must have been one.
+        (rest.len() < second.len()).then_some(())?;
+    }
+    rest = rest.trim_start_matches([' ', '!']);
+    let digits =
+        |text: &str| text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let mut chars = rest.chars();
+    match chars.next()? {
+        'p' | 'd' | '=' => Some(chars.as_str()),
+        'q' => chars.as_str().get(digits(chars.as_str())..),
+        's' => {
+            let delimiter = chars.next().filter(char::is_ascii_punctuation)?;
+            if matches!(delimiter, '\\' | '[' | ';') {
+                return None;
+            }
+            let replacement = after_part(chars.as_str(), delimiter)?;
+            let flags = after_part(replacement, delimiter)?;
+            Some(flags.trim_start_matches(|c: char| {
+                c.is_ascii_digit() || matches!(c, 'g' | 'p' | 'i' | 'I')
+            }))
+        }
+        _ => None,
+    }
+}
+
+/// What is behind an address, if there is one: a number, `$`, or a pattern in `/`.
+fn after_address(script: &str) -> Option<&str> {
+    let script = script.trim_start_matches(' ');
+    if let Some(pattern) = script.strip_prefix('/') {
+        let rest = after_part(pattern, '/')?;
+        return Some(
+            rest.strip_prefix('I')
+                .unwrap_or(rest)
+                .trim_start_matches(' '),
+        );
+    }
+    let rest = match script.strip_prefix('$') {
+        Some(rest) => rest,
+        None => script.trim_start_matches(|c: char| c.is_ascii_digit() || c == '~'),
+    };
+    Some(rest.trim_start_matches(' '))
+}
+
+/// What is behind the next `delimiter` that is not escaped.
+fn after_part(text: &str, delimiter: char) -> Option<&str> {
+    let mut chars = text.chars();
+    loop {
+        match chars.next()? {
+            '\\' => {
+                chars.next()?;
+            }
+            // In brackets a delimiter can stand for itself or end the part: versions of sed differ.
+            '[' if chars
+                .as_str()
+                .split(']')
+                .next()
+                .is_some_and(|it| it.contains(delimiter)) =>
+            {
+                return None;
+            }
+            c if c == delimiter => return Some(chars.as_str()),
+            _ => {}
+        }
+    }
 }

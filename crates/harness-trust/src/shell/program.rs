@@ -71,6 +71,9 @@ pub(super) fn judge(words: &[Word]) -> Judgement {
     let program = match program {
         Word::Literal(program) => program.as_str(),
         Word::Glob { .. } => return Judgement::Opaque(OpaqueKind::Glob),
+        Word::Unknown(text) if text.contains("$?") => {
+            return Judgement::Opaque(OpaqueKind::Expansion);
+        }
         // Its own reason stands already.
         Word::Unknown(_) => return Judgement::Plain,
     };
@@ -100,33 +103,21 @@ fn option(name: &str, arguments: &[Word]) -> Option<Judgement> {
     let starts = |text: &str, bad: &[&str]| bad.iter().any(|bad| text.starts_with(bad));
     let is_opaque = match name {
         "git" => is_git_elsewhere(arguments),
-        "printf" => arguments
-            .first()
-            .is_some_and(|word| starts(word.literal().unwrap_or("-v"), &["-v"])),
+        "printf" => assigns(arguments),
         "test" | "[" => has(&|text| text.contains('[') && text != "["),
+        "wait" => has(&|text| is_short(text, 'p')),
+        "sort" => has(&|text| abbreviates(text, "--compress-program", 4)),
+        "rg" => has(&|text| {
+            starts(text, &["--pre=", "--hostname-bin"]) || text == "--pre" || is_short(text, 'z')
+        }),
         "ssh" | "scp" | "sftp" | "autossh" => has(&|text| {
             starts(text, &["-o", "-F", "-S"]) || text.to_ascii_lowercase().contains("command")
         }),
         "rsync" => {
             has(&|text| is_short(text, 'e') || starts(text, &["--rsh", "--rs", "--rsync-path"]))
         }
-        "tar" | "gtar" | "bsdtar" => has(&|text| {
-            starts(
-                text,
-                &[
-                    "--to-c",
-                    "--checkpoint-a",
-                    "--use-c",
-                    "--rsh-c",
-                    "--rmt-c",
-                    "--info-s",
-                    "--new-vol",
-                    "--index-f",
-                ],
-            ) || is_short(text, 'I')
-                || is_short(text, 'F')
-        }),
-        "zip" => has(&|text| starts(text, &["-TT", "--unzip-command"])),
+        "tar" | "gtar" | "bsdtar" => is_tar_with_programs(arguments),
+        "zip" => has(&|text| is_short(text, 'T') || text.starts_with("--unzip-command")),
         _ => false,
     };
     is_opaque.then_some(Judgement::Opaque(OpaqueKind::Option))
@@ -135,6 +126,60 @@ fn option(name: &str, arguments: &[Word]) -> Option<Judgement> {
 /// Whether `text` is a group of short options with `option` in it.
 fn is_short(text: &str, option: char) -> bool {
     text.starts_with('-') && !text.starts_with("--") && text.contains(option)
+}
+
+/// Whether `text` is a long option, or as much of its name as tells it from others: `least` bytes. Most
+/// programs take any such abbreviation.
+fn abbreviates(text: &str, option: &str, least: usize) -> bool {
+    let name = text.split('=').next().unwrap_or(text);
+    name.len() >= least && option.starts_with(name)
+}
+
+/// Whether `printf` sets a variable: by `-v`, or by `%n` in its format, which is for bash what it is for C.
+fn assigns(arguments: &[Word]) -> bool {
+    let is_end = arguments.first().and_then(Word::literal) == Some("--");
+    let Some(format) = arguments.get(usize::from(is_end)) else {
+        return false;
+    };
+    let Some(format) = format.literal() else {
+        return true;
+    };
+    let format = format.replace("%%", "");
+    let is_conversion = |rest: &str| {
+        let modifiers = "#'-+ 0123456789.*hjlLqtz";
+        rest.trim_start_matches(|c| modifiers.contains(c))
+            .starts_with('n')
+    };
+    (!is_end && format.starts_with("-v")) || format.split('%').skip(1).any(is_conversion)
+}
+
+/// Options of `tar` that run a program, each with the shortest name that it goes by.
+const TAR_RUNS: &[(&str, usize)] = &[
+    ("--to-command", 6),
+    ("--checkpoint-action", 13),
+    ("--use-compress-program", 4),
+    ("--rsh-command", 4),
+    ("--rmt-command", 4),
+    ("--info-script", 5),
+    ("--new-volume-script", 5),
+];
+
+/// Whether these words of `tar` name a program to run. The first word can be a group of options without a
+/// `-`.
+fn is_tar_with_programs(arguments: &[Word]) -> bool {
+    arguments.iter().enumerate().any(|(at, word)| {
+        let Some(text) = word.literal() else {
+            return false;
+        };
+        let is_group = at == 0 && !text.starts_with('-');
+        text.starts_with("--index-f")
+            || is_short(text, 'I')
+            || is_short(text, 'F')
+            || is_group && text.contains(['I', 'F'])
+            || TAR_RUNS
+                .iter()
+                .any(|(option, least)| abbreviates(text, option, *least))
+    })
 }
 
 /// Whether these words of git name another configuration, program or repository.
@@ -177,6 +222,7 @@ fn is_git_elsewhere(arguments: &[Word]) -> bool {
             "--config",
         ];
         if runs.iter().any(|bad| text.starts_with(bad))
+            || abbreviates(text, "--output", 4)
             || text.contains("ext::")
             || text.starts_with("fd::")
         {

@@ -101,6 +101,11 @@ fn has_open_subscript(word: &str) -> bool {
         && (balance != rest.matches(']').count() || rest.contains(['\'', '"', '\\']))
 }
 
+/// Whether `word`, just before a redirection, is a variable for the number of what is opened.
+fn names_descriptor(word: &str) -> bool {
+    word.starts_with('{') && word.ends_with('}')
+}
+
 impl Scanner<'_> {
     fn rest(&self) -> &str {
         self.text.get(self.at..).unwrap_or_default()
@@ -162,6 +167,10 @@ impl Scanner<'_> {
                 '\n' => {
                     self.operator("\n");
                     self.bodies();
+                }
+                // `{PATH}>file`: the variable gets the number of the open file, and keeps it.
+                '<' | '>' if self.word.as_deref().is_some_and(names_descriptor) => {
+                    self.stop(OpaqueKind::Assignment);
                 }
                 '<' if self.rest().starts_with("<<") => {
                     self.at += 2;
@@ -237,6 +246,10 @@ impl Scanner<'_> {
     fn expansion(&mut self, c: char, in_quotes: bool) {
         self.push(c);
         if c == '$' && is_plain_dollar(self.peek(), in_quotes) {
+            return;
+        }
+        // A number, whatever was run before: it is known to hold nothing else.
+        if c == '$' && self.peek() == Some('?') {
             return;
         }
         let kind = match (c, self.peek()) {

@@ -296,7 +296,7 @@ impl<'a> Walk<'a> {
         // It may have changed the folder, or made `cd` something else.
         let is_lost = command
             .program()
-            .is_none_or(|it| matches!(it, "pushd" | "popd" | "eval"));
+            .is_none_or(|it| matches!(it, "cd" | "pushd" | "popd" | "eval" | "builtin"));
         self.line.commands.push(command);
         After::same(self.folder.clone().filter(|_| !is_lost))
     }

@@ -18,7 +18,7 @@ pub enum Word {
         /// The text before its first special character: each name begins with it.
         start: String,
     },
-    /// Not known. The text is the one on the line.
+    /// Not known, but for a `$?` in it, which is a number. The text is the one on the line.
     Unknown(String),
 }
 
@@ -91,7 +91,13 @@ pub(super) fn unquote(raw: &str, home: Option<&Path>) -> Result<Word, OpaqueKind
         rest = after;
     }
     reading.read(rest)?;
-    reading.finish()
+    let has_status = reading.has_status;
+    let word = reading.finish()?;
+    Ok(if has_status {
+        Word::Unknown(raw.to_owned())
+    } else {
+        word
+    })
 }
 
 /// A word while it is read.
@@ -110,6 +116,8 @@ struct Reading {
     open_brace: bool,
     list: bool,
     last: Option<char>,
+    /// `$?`, a number, stands in it.
+    has_status: bool,
 }
 
 impl Reading {
@@ -175,12 +183,14 @@ impl Reading {
                             None => return Err(OpaqueKind::NotUnderstood),
                         },
                         Some('`') => return Err(OpaqueKind::Substitution),
+                        Some('$') if chars.next_if_eq(&'?').is_some() => self.has_status = true,
                         Some('$') => self.dollar(chars.peek().copied(), true)?,
                         Some(inner) => self.quoted(inner),
                         None => return Err(OpaqueKind::NotUnderstood),
                     }
                 },
                 '`' => return Err(OpaqueKind::Substitution),
+                '$' if chars.next_if_eq(&'?').is_some() => self.has_status = true,
                 '$' => self.dollar(chars.peek().copied(), false)?,
                 c => self.plain(c)?,
             }

@@ -77,12 +77,19 @@ pub(super) fn judge(name: &str, arguments: &[Word]) -> Option<Judgement> {
         return opaque;
     }
     let begin = match name {
+        "command" if asks_what(arguments) => return None,
         "nohup" | "setsid" | "time" | "command" | "env" => plain(arguments),
         "nice" => counted(arguments, &["-n"]).or_else(|| numbered(arguments)),
         "ionice" => counted(arguments, &["-c", "-n"]),
         "stdbuf" => joined(arguments, &["-o", "-i", "-e"]),
         "timeout" => timeout(arguments),
-        "find" | "fd" | "fdfind" => return finds(arguments).then_some(()).and(opaque),
+        "jobs" if runs_each(arguments) => return opaque,
+        "find" => return finds(arguments).then_some(()).and(opaque),
+        "fd" | "fdfind" => {
+            return (finds(arguments) || runs_each(arguments))
+                .then_some(())
+                .and(opaque);
+        }
         _ => return None,
     };
     // Nothing to run: `command` and `env` by themselves, or options that are not known.
@@ -94,6 +101,20 @@ pub(super) fn judge(name: &str, arguments: &[Word]) -> Option<Judgement> {
         Some(Word::Literal(text)) if !text.contains('=') => Some(Judgement::RunsAt(begin + 1)),
         _ => opaque,
     }
+}
+
+/// `command -v NAME`: what would be run, and nothing is.
+pub(crate) fn asks_what(arguments: &[Word]) -> bool {
+    matches!(arguments.first().and_then(Word::literal), Some("-v" | "-V"))
+}
+
+/// Whether `fd`, or `jobs`, would run something: `-x` can stand in a group of options.
+fn runs_each(arguments: &[Word]) -> bool {
+    let is_group = |text: &str| text.starts_with('-') && !text.starts_with("--");
+    arguments
+        .iter()
+        .filter_map(Word::literal)
+        .any(|text| is_group(text) && text.contains(['x', 'X']))
 }
 
 fn is_option(arguments: &[Word], at: usize) -> bool {

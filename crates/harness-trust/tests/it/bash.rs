@@ -111,7 +111,8 @@ fn the_words_are_those_that_bash_passes() {
                 let text = |word: &Word| match word {
                     Word::Literal(text) => text.clone(),
                     Word::Glob { pattern, .. } => pattern.clone(),
-                    Word::Unknown(text) => panic!("{text} in a transparent line"),
+                    // The status of what was run before it in this test.
+                    Word::Unknown(text) => text.replace("$?", "0").replace('"', ""),
                 };
                 command.words.iter().map(text).collect()
             })

@@ -17,6 +17,9 @@ fn world() -> (tempfile::TempDir, Surroundings) {
     symlink(real.join("outside"), root.join("out")).unwrap();
     symlink(real.join("outside/missing"), root.join("dangling")).unwrap();
     symlink("src", root.join("inside")).unwrap();
+    symlink(real.join("outside/f"), root.join("notes.txt")).unwrap();
+    symlink("/proc/thread-self/cwd", root.join("mine")).unwrap();
+    fs::write(root.join("plain.md"), "x").unwrap();
     let surroundings = Surroundings::new(root).trusted(true);
     (folder, surroundings)
 }
@@ -41,6 +44,14 @@ fn sec_04_a_link_leads_where_it_leads() {
         ("cd out && cat f", Verdict::Ask),
         ("cd inside && cat f", Verdict::Allow),
         ("cat out/../f", Verdict::Ask),
+        ("cat *.txt", Verdict::Ask),
+        ("wc -l ./n*", Verdict::Ask),
+        ("ls o*", Verdict::Ask),
+        ("cat *.md", Verdict::Allow),
+        // They lead elsewhere for another process.
+        ("cat /proc/self/cwd/src/a", Verdict::Ask),
+        ("cat mine/src/a", Verdict::Ask),
+        ("echo x > /dev/fd/../cwd/a", Verdict::Ask),
         ("cat inside/../f", Verdict::Allow),
         ("echo x > out/f", Verdict::Ask),
         ("echo x > dangling", Verdict::Ask),
@@ -66,4 +77,35 @@ fn a_rule_for_a_folder_is_not_passed_by_a_link() {
         rules.decide_all(&atoms, &surroundings).verdict,
         Verdict::Deny
     );
+}
+
+#[test]
+fn a_project_that_is_trusted_is_not_the_one_beside_it() {
+    let (folder, surroundings) = world();
+    let temp = folder.path().canonicalize().unwrap().join("outside");
+    let surroundings = surroundings.with_temp(temp);
+    for (line, expected) in [
+        ("git status", Verdict::Allow),
+        ("cd src && git status", Verdict::Allow),
+        // It may be read, but its configuration is not that of the project.
+        ("cd out && git status", Verdict::Ask),
+        ("cd out && grep -R x .", Verdict::Ask),
+        ("cd out && grep -r x .", Verdict::Allow),
+    ] {
+        let atoms = Atoms::of_command(line, surroundings.root(), &surroundings);
+        let decided = Rules::new().decide_all(&atoms, &surroundings);
+        assert_eq!(decided.verdict, expected, "{line}: {:?}", decided.each);
+    }
+}
+
+/// The folder of this process is the workspace; that of the command is not.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_link_of_a_process_is_not_followed_for_another_one() {
+    let here = std::env::current_dir().unwrap().canonicalize().unwrap();
+    let surroundings = Surroundings::new(here);
+    let line = "cd /etc && cat /proc/self/cwd/passwd";
+    let atoms = Atoms::of_command(line, surroundings.root(), &surroundings);
+    let decided = Rules::new().decide_all(&atoms, &surroundings);
+    assert_eq!(decided.verdict, Verdict::Ask, "{:?}", decided.each);
 }
