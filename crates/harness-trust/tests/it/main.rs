@@ -1,6 +1,7 @@
 //! The integration tests.
 #![cfg(test)]
 
+mod asking;
 mod bash;
 mod command_lines;
 mod corpus;
