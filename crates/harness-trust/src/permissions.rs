@@ -407,6 +407,13 @@ impl Settings {
                 again = true;
                 continue;
             }
+            // A command line is the same text when a link in it leads elsewhere by now.
+            let surroundings = report.asked.surroundings;
+            if Atoms::of(&call.name, effects, surroundings) != *report.asked.atoms {
+                let reason =
+                    "what the call would do has changed while it was asked about. Make it again.";
+                return report.denied(PermissionSource::Person, reason);
+            }
             let rules = rules.unwrap_or_default();
             let mut judgement = report.allowed(scope);
             if scope >= Scope::Run {

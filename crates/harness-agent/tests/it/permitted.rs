@@ -320,9 +320,9 @@ async fn plan_mode_refuses_before_anybody_is_asked() {
     };
     call("plan_enter", json!({})).await;
     assert_eq!(mode.state(), PlanState::Planning);
-    let mut refused = changes().to_vec();
-    refused.push(("bash", json!({"command": "make"})));
-    for (tool, arguments) in &refused {
+    let mut all = changes().to_vec();
+    all.push(("bash", json!({"command": "make"})));
+    for (tool, arguments) in &all {
         let outcome = call(tool, arguments.clone()).await;
         let by_plan = matches!(&outcome, ToolOutcome::Denied { by, .. } if by == "plan-mode");
         assert!(by_plan, "{tool}: {outcome:?}");

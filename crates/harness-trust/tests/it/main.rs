@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod approved;
+mod asking;
 mod bash;
 mod command_lines;
 mod corpus;
