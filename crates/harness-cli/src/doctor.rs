@@ -305,10 +305,6 @@ fn report_tools(report: &mut Report, setup: &Setup, arguments: &DoctorArguments)
 
 fn report_permissions(report: &mut Report, setup: &Setup) {
     report.heading("permissions");
-    if let Some(problem) = &setup.settings.trust.problem {
-        let problem = format!("nothing is trusted: {problem}");
-        report.problem(&Failure::configuration(problem));
-    }
     match permission_report::lines(setup) {
         Ok(lines) => {
             for (name, value) in lines {
@@ -324,7 +320,9 @@ fn report_hooks(report: &mut Report, setup: &Setup) {
     match setup.hook_files() {
         Ok(files) => {
             if files.hooks.is_empty() {
-                report.line("none", "");
+                let yours = setup.environment.config_folder();
+                let yours = yours.map(|it| it.join("hooks.json").display().to_string());
+                report.line("none", &format!("(yours: {})", yours.unwrap_or_default()));
             }
             for hook in files.hooks.describe() {
                 report.line("hook", &one_line(&hook));

@@ -67,11 +67,19 @@ pub(crate) fn decisions(setup: &Setup, arguments: &DoctorArguments) -> Result<St
     let sandbox = CommandSandbox::of(setup, &setup.folder)?;
     let place = run_permissions::place(setup, &setup.folder, false, sandbox.policy.is_some());
     let permissions = run_permissions::permissions(setup, place, false, Arc::new(Never), None)?;
+    let trust = &setup.settings.trust;
     let mut text = String::new();
     let mut tell = |title: String, tool: &str, effect: ToolEffect| {
         let effects = ToolEffects::new([effect]);
         let decisions = permissions.decide(tool, &effects, None);
         let _ = writeln!(text, "{}: {}", decisions.verdict, one_line(&title));
+        if let Some((verdict, folder)) = trust.found().tools.get(tool) {
+            let folder = folder.display();
+            let _ = writeln!(
+                text,
+                "  {verdict:<5} the tool {tool}  (by what was said of {folder})"
+            );
+        }
         for (atom, decision) in &decisions.each {
             let by = match &decision.rule {
                 Some(rule) => format!("by {rule}"),

@@ -1,12 +1,12 @@
 //! Rules about what may be done, and the sandbox: from files and flags.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use harness_sandbox::Profile;
 use harness_trust::{Layer, Rule, Verdict};
 use serde::Deserialize;
 
-use crate::environment::Environment;
+use crate::environment::{Environment, MANAGED_PERMISSIONS};
 use crate::failure::Failure;
 use crate::named_file;
 use crate::permission_arguments::PermissionFlags;
@@ -22,7 +22,7 @@ pub(crate) struct PermissionsConfig {
 }
 
 /// What a file says under `[sandbox]`.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct SandboxConfig {
     /// What commands can reach.
@@ -92,12 +92,52 @@ impl PermissionSettings {
         Ok(())
     }
 
+    /// What a project's file may say: that its own files may be touched and commands run, and anything that
+    /// refuses. What its user has elsewhere, and what commands can reach, is not for it to open.
+    pub(crate) fn check_project(
+        permissions: &PermissionsConfig,
+        sandbox: &SandboxConfig,
+        path: &Path,
+    ) -> Result<(), Failure> {
+        let place = path.display();
+        if *sandbox != SandboxConfig::default() {
+            return Err(Failure::configuration(format!(
+                "{place}: a project cannot say what commands can reach"
+            ))
+            .hint("move [sandbox] to your own configuration"));
+        }
+        for rule in &permissions.allow {
+            let kind = rule.split('(').next().unwrap_or_default().trim();
+            let inner = rule
+                .split_once('(')
+                .map_or("", |(_, inner)| inner.trim_start());
+            let is_own = match kind {
+                "read" | "write" => !inner.is_empty() && !inner.starts_with(['/', '~', '<']),
+                "run" | "net" | "tool" => !inner.is_empty(),
+                _ => false,
+            };
+            if !is_own {
+                return Err(Failure::configuration(format!(
+                    "{place}: a project cannot allow `{rule}`: only paths in itself, and commands, hosts and \
+                     tools by name"
+                ))
+                .hint("move the rule to your own configuration"));
+            }
+        }
+        Ok(())
+    }
+
     /// Takes what the owner of the machine says, which counts for more than anything else. A file that is there
     /// and cannot be read is an error: what it forbids is not known then.
     pub(crate) fn take_managed(&mut self, environment: &Environment) -> Result<(), Failure> {
         let path = environment.managed_permissions();
         match std::fs::symlink_metadata(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error)
+                if error.kind() == std::io::ErrorKind::NotFound
+                    && !environment.is_set(MANAGED_PERMISSIONS) =>
+            {
+                return Ok(());
+            }
             _ => {}
         }
         let problem = |what: String| Failure::configuration(format!("{}: {what}", path.display()));

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, Write};
 
-use harness_core::{Event, PermissionSource, ToolOutcome};
+use harness_core::{Event, PermissionDecision, PermissionSource, ToolOutcome};
 
 use crate::environment::Environment;
 use crate::stderr;
 use crate::terminal::excerpt;
+use crate::tty;
 
 /// The most characters of a call's arguments that are shown.
 const ARGUMENT_CHARS: usize = 100;
@@ -49,14 +50,16 @@ impl Progress {
                 stderr::note(message);
             }
             Event::Permission(report) => {
-                // Once for each thing that nobody could be asked about.
-                if report.by == PermissionSource::Nobody
-                    && let Some(reason) = &report.reason
+                // Once for each reason; a person who said no knows.
+                if report.decision == PermissionDecision::Deny
+                    && report.by != PermissionSource::Person
                     && self.refused.len() < MAX_REFUSED
-                    && self.refused.insert(reason.clone())
                 {
-                    self.clear();
-                    stderr::note(&format!("{} was refused: {reason}", report.tool));
+                    let reason = report.reason.as_deref().unwrap_or("a hook said no");
+                    if self.refused.insert(reason.to_owned()) {
+                        self.clear();
+                        stderr::note(&format!("{} was refused: {reason}", report.tool));
+                    }
                 }
             }
             Event::SystemPrompt(report) if !report.cuts.is_empty() => {
@@ -104,6 +107,7 @@ impl Progress {
             } => {
                 let (mark, code) = match **outcome {
                     ToolOutcome::Done(_) => ("ok", "32"),
+                    ToolOutcome::Denied { .. } => ("refused", "33"),
                     _ => ("failed", "31"),
                 };
                 let mark = self.coloured(mark, code);
@@ -119,20 +123,19 @@ impl Progress {
     /// Takes away the line that will be written over.
     pub(crate) fn clear(&mut self) {
         if self.pending {
-            write("\r\x1b[2K");
+            write("\r\x1b[2K", Line::Passing);
             self.pending = false;
         }
     }
 
     fn passing(&mut self, text: &str) {
         self.clear();
-        write(&self.coloured(&excerpt(text, 110), "2"));
-        self.pending = true;
+        self.pending = write(&self.coloured(&excerpt(text, 110), "2"), Line::Passing);
     }
 
     fn lasting(&mut self, text: &str) {
         self.clear();
-        write(&format!("{text}\n"));
+        write(&format!("{text}\n"), Line::Lasting);
     }
 
     fn coloured(&self, text: &str, code: &str) -> String {
@@ -154,8 +157,25 @@ fn shown_arguments(arguments: &serde_json::Value) -> String {
     arguments.to_string()
 }
 
-fn write(text: &str) {
+/// What is written.
+enum Line {
+    /// What will be written over.
+    Passing,
+    Lasting,
+}
+
+/// Writes, unless a question stands on the screen: that must not be written over. Lines that last are shown when it
+/// was answered. Whether something was written.
+fn write(text: &str, line: Line) -> bool {
+    let mut screen = tty::screen();
+    if screen.is_asking {
+        if let Line::Lasting = line {
+            screen.waiting.push_str(text);
+        }
+        return false;
+    }
     let mut stderr = std::io::stderr().lock();
     let _ = stderr.write_all(text.as_bytes());
     let _ = stderr.flush();
+    true
 }

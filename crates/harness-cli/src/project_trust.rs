@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use harness_trust::{ProjectTrust as Found, Trust, TrustStore};
 
 use crate::environment::Environment;
+use crate::failure::Failure;
 use crate::settings::repository_root;
 use crate::trust_arguments::TrustFlags;
 
@@ -17,32 +18,33 @@ pub(crate) struct ProjectTrust {
     folder: PathBuf,
     /// What the store says of it.
     found: Found,
-    /// Why the store cannot be used; then nothing is trusted by it.
-    pub(crate) problem: Option<String>,
 }
 
 impl ProjectTrust {
-    /// Looks a folder up.
-    pub(crate) fn read(environment: &Environment, folder: &Path, flags: TrustFlags) -> Self {
+    /// Looks a folder up. A store that cannot be used is an error, whatever the flags are: what it refuses is not
+    /// known then.
+    pub(crate) fn read(
+        environment: &Environment,
+        folder: &Path,
+        flags: TrustFlags,
+    ) -> Result<Self, Failure> {
         let store = store(environment);
         let flag = match (flags.trust, flags.no_trust) {
             (true, _) => Some(Trust::Full),
             (_, true) => Some(Trust::None),
             _ => None,
         };
-        let found = store.as_ref().map(|store| store.find(folder));
-        let (found, problem) = match found {
-            None => (Found::default(), None),
-            Some(Ok(found)) => (found, None),
-            Some(Err(error)) => (Found::default(), Some(error.to_string())),
-        };
-        Self {
+        let found = store.as_ref().map(|store| store.find(folder)).transpose();
+        let found = found.map_err(|error| {
+            Failure::configuration(error.to_string())
+                .hint("`harness trust list` shows what it says once it can be read")
+        })?;
+        Ok(Self {
             store,
             flag,
             folder: folder.to_owned(),
-            found,
-            problem,
-        }
+            found: found.unwrap_or_default(),
+        })
     }
 
     /// Whether the folder that is worked in is trusted.

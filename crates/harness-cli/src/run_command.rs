@@ -301,9 +301,6 @@ fn note_beforehand(input: Option<&PromptInput>, setup: &Setup) {
     if let Some(note) = input.and_then(|input| input.note.as_ref()) {
         stderr::note(note);
     }
-    if let Some(problem) = &setup.settings.trust.problem {
-        stderr::note(&format!("nothing is trusted: {problem}"));
-    }
     setup.prompts.tell_untrusted(&setup.settings.trust);
     for file in &setup.settings.files {
         if file.state == crate::settings::FileState::Untrusted {

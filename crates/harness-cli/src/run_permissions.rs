@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use harness_agent::middlewares::{PlanModeMiddleware, UserHooksMiddleware};
 use harness_core::Caller;
-use harness_trust::{Approver, Layer, Never, Permissions, PlaceOfRuns, Rule, Rules, Verdict};
+use harness_trust::{
+    Always, Approver, Layer, Never, Permissions, PlaceOfRuns, Rule, Rules, Verdict,
+};
 
 use crate::failure::Failure;
 use crate::project_trust::shell_word;
@@ -31,6 +33,8 @@ impl Guards {
         let hooks = if is_demo { None } else { setup.user_hooks()? };
         let approver: Arc<dyn Approver> = match Tty::open() {
             Some(tty) => Arc::new(TerminalApprover::new(tty)),
+            // All is allowed then, what a hook asks about as well.
+            None if setup.settings.permissions.allow_all => Arc::new(Always),
             None => Arc::new(Never),
         };
         Ok(Self { approver, hooks })
@@ -142,8 +146,7 @@ pub(crate) fn permissions(
             Ok(())
         });
     }
-    let is_trusted = trust.is_full();
-    permissions = permissions.advice(move |rules| advice(rules, is_trusted));
+    permissions = permissions.advice(advice);
     if let Some(plan) = plan {
         let plan = plan.clone();
         permissions = permissions.refused_by(move |cx, effects| plan.refuses(cx, effects));
@@ -152,20 +155,19 @@ pub(crate) fn permissions(
 }
 
 /// What to do about a call that nobody could be asked about.
-fn advice(rules: &[String], is_trusted: bool) -> String {
-    let rules: Vec<String> = match rules {
-        [] => vec!["opaque".to_owned()],
-        rules => rules.iter().map(|rule| shell_word(rule)).collect(),
-    };
-    let flags: Vec<String> = rules.iter().map(|rule| format!("--allow {rule}")).collect();
+fn advice(rules: &[String], trust_helps: bool) -> String {
+    let flags: Vec<String> = rules
+        .iter()
+        .map(|rule| format!("--allow {}", shell_word(rule)))
+        .collect();
     let mut text = format!(
         "The user can allow it with `harness run {}`",
         flags.join(" ")
     );
-    if is_trusted {
-        text.push('.');
+    text.push_str(if trust_helps {
+        ", or trust the project with `harness trust allow` or --trust."
     } else {
-        text.push_str(", or trust the project with `harness trust allow` or --trust.");
-    }
+        "."
+    });
     text
 }

@@ -108,7 +108,7 @@ impl Settings {
         permissions: &PermissionFlags,
     ) -> Result<Self, Failure> {
         let mut settings = Self {
-            trust: ProjectTrust::read(environment, folder, agent.trust),
+            trust: ProjectTrust::read(environment, folder, agent.trust)?,
             ..Self::default()
         };
         if let Some(path) = environment
@@ -127,6 +127,7 @@ impl Settings {
             let project = path.parent().and_then(Path::parent).unwrap_or(folder);
             if settings.trust.trusts(project) {
                 if let Some(file) = ConfigFile::read(&path)? {
+                    PermissionSettings::check_project(&file.permissions, &file.sandbox, &path)?;
                     if file.skills.repositories.is_some() {
                         return Err(Failure::configuration(format!(
                             "{}: a project cannot say which repositories skills come from",

@@ -7,6 +7,7 @@ use std::io::Write as _;
 
 use crate::failure::Failure;
 use crate::terminal::one_line;
+use crate::tty;
 
 /// Something that a person should know.
 pub(crate) fn note(text: &str) {
@@ -20,5 +21,11 @@ pub(crate) fn error(failure: &Failure) {
 
 fn line(text: &str) {
     // In one write, so that lines of several processes do not mix.
-    let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
+    let line = format!("{text}\n");
+    let mut screen = tty::screen();
+    if screen.is_asking {
+        screen.waiting.push_str(&line);
+        return;
+    }
+    let _ = std::io::stderr().write_all(line.as_bytes());
 }

@@ -7,7 +7,7 @@ use harness_core::{RunContext, async_trait};
 use harness_trust::{Answer, Approver, Question, Scope};
 
 use crate::terminal::one_line;
-use crate::tty::Tty;
+use crate::tty::{Asking, Tty};
 
 /// How many lines of a change are shown unless more is asked for.
 const PREVIEW_LINES: usize = 40;
@@ -36,6 +36,7 @@ impl Approver for TerminalApprover {
                 .lock()
                 .unwrap_or_else(std::sync::PoisonError::into_inner);
             let tty = &mut *tty;
+            let _asking = Asking::begin();
             tty.say(&told(&question, PREVIEW_LINES));
             loop {
                 tty.forget_typed();

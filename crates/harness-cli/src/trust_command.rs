@@ -159,7 +159,10 @@ fn forget(store: &TrustStore, arguments: &TrustForget) -> Result<ExitCode, Failu
 
 /// The folder that is meant: the one that is named, else the repository that one stands in.
 fn folder(given: Option<&Path>) -> Result<PathBuf, Failure> {
-    let folder = working_folder(given)?;
+    let folder = working_folder(given).map_err(|failure| Failure {
+        hint: Some("name a folder that is there".to_owned()),
+        ..failure
+    })?;
     Ok(match given {
         Some(_) => folder,
         None => repository_root(&folder).unwrap_or(&folder).to_owned(),

@@ -18,8 +18,8 @@ pub(crate) fn ask(
     arguments: &mut AgentArguments,
 ) -> Result<(), Failure> {
     let folder = working_folder(arguments.cwd.as_deref())?;
-    let trust = ProjectTrust::read(environment, &folder, arguments.trust);
-    if trust.is_decided() || trust.problem.is_some() {
+    let trust = ProjectTrust::read(environment, &folder, arguments.trust)?;
+    if trust.is_decided() {
         return Ok(());
     }
     let Some(mut tty) = Tty::open() else {

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{IsTerminal, Read as _, Write as _};
 use std::os::fd::AsFd;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use harness_core::CancellationToken;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -16,6 +17,44 @@ const GLANCE: Timespec = Timespec {
 
 /// The most bytes of an answer.
 const MAX_ANSWER: usize = 4096;
+
+/// The screen that questions and the progress line share.
+#[derive(Debug, Default)]
+pub(crate) struct Screen {
+    /// Whether a question stands there.
+    pub(crate) is_asking: bool,
+    /// What is to be written once it is answered.
+    pub(crate) waiting: String,
+}
+
+static SCREEN: Mutex<Screen> = Mutex::new(Screen {
+    is_asking: false,
+    waiting: String::new(),
+});
+
+/// The screen of this process. Held, nobody else writes to it.
+pub(crate) fn screen() -> MutexGuard<'static, Screen> {
+    SCREEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// While this lives, the screen is a question's.
+pub(crate) struct Asking(());
+
+impl Asking {
+    pub(crate) fn begin() -> Self {
+        screen().is_asking = true;
+        Self(())
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        let mut screen = screen();
+        screen.is_asking = false;
+        let _ = std::io::stderr().write_all(screen.waiting.as_bytes());
+        screen.waiting.clear();
+    }
+}
 
 /// A terminal with a person at it: what is typed comes from standard input, and what is said goes to standard
 /// error.

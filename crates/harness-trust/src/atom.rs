@@ -27,6 +27,9 @@ pub enum Atom {
         command: Box<SimpleCommand>,
         /// What it does beside what other atoms say.
         purity: Purity,
+        /// The paths that its words name, of a command of which more is not known: real ones. Rules about paths
+        /// that ask or deny look at them.
+        names: Vec<PathBuf>,
     },
     /// It reaches this host: `example.com` or `example.com:443`.
     Net(String),

@@ -8,7 +8,7 @@ use harness_core::{ToolEffect, ToolEffects};
 use crate::atom::Atom;
 use crate::known::{Operand, Purity, known};
 use crate::shell::{
-    Access, CommandLine, Opaque, OpaqueKind, Place, Redirect, SimpleCommand, Target,
+    Access, CommandLine, Opaque, OpaqueKind, Place, Redirect, SimpleCommand, Target, Word,
 };
 use crate::surroundings::Surroundings;
 
@@ -107,9 +107,14 @@ impl Atoms {
         if purity == Purity::ReadOnlyIfTrusted && !is_within(&command, surroundings) {
             purity = Purity::Unknown;
         }
+        let names = match purity {
+            Purity::Unknown => named_paths(&command, surroundings),
+            _ => Vec::new(),
+        };
         self.push(Atom::Run {
             command: Box::new(command),
             purity,
+            names,
         });
         for (path, names) in reads {
             match names {
@@ -170,6 +175,31 @@ fn is_within(command: &SimpleCommand, surroundings: &Surroundings) -> bool {
     let folder = command.folder.as_deref();
     let real = folder.and_then(|folder| surroundings.paths.real(folder));
     real.is_some_and(|real| real.starts_with(&surroundings.root))
+}
+
+/// The paths that the words of a command name, whatever it does with them. For a glob, its folder.
+fn named_paths(command: &SimpleCommand, surroundings: &Surroundings) -> Vec<PathBuf> {
+    let Some(folder) = command.folder.as_deref() else {
+        return Vec::new();
+    };
+    let words = command.words.iter().skip(1).filter_map(|word| match word {
+        Word::Literal(text) => {
+            // `--file=x` names x.
+            let value = text.split_once('=').filter(|_| text.starts_with('-'));
+            Some(value.map_or(text.as_str(), |(_, value)| value))
+        }
+        Word::Glob { start, .. } => Some(start.rsplit_once('/').map_or(".", |(above, _)| above)),
+        Word::Unknown(_) => None,
+    });
+    let mut names = Vec::new();
+    for word in words.filter(|word| !word.is_empty() && !word.starts_with('-')) {
+        if let Some(real) = surroundings.paths.real(&folder.join(word))
+            && !names.contains(&real)
+        {
+            names.push(real);
+        }
+    }
+    names
 }
 
 /// What an operand of a known command reads.

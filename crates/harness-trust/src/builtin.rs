@@ -130,6 +130,15 @@ pub(crate) fn rules(
         Atom::Read(path) | Atom::Write(path) if is_template(path) => Vec::new(),
         Atom::Read(path) => SECRETS.about(path),
         Atom::ReadMatching { .. } => SECRETS.all(),
+        Atom::Run { names, .. } => names
+            .iter()
+            .filter(|path| !is_template(path))
+            .flat_map(|path| {
+                let inside = path.strip_prefix(&surroundings.root).ok();
+                let code = inside.map(|inside| CODE.about(inside)).unwrap_or_default();
+                SECRETS.about(path).into_iter().chain(code)
+            })
+            .collect(),
         Atom::Write(path) => match path.strip_prefix(&surroundings.root) {
             Ok(inside) => CODE.about(inside),
             // No rule allows it anyway, but for temporary files.

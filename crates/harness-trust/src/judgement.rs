@@ -156,7 +156,12 @@ impl Report<'_> {
         judgement
     }
 
-    pub(crate) fn nobody(&self, advice: &dyn Fn(&[String]) -> String) -> Judgement {
+    /// A refusal because nobody could be asked, with what would help: rules, and trust if that is so.
+    pub(crate) fn nobody(
+        &self,
+        advice: &dyn Fn(&[String], bool) -> String,
+        trust_helps: bool,
+    ) -> Judgement {
         let reasons = self.decisions.reasons();
         let what: Vec<String> = reasons.map(|(atom, _)| self.asked.word(atom)).collect();
         if what.is_empty() {
@@ -168,15 +173,27 @@ impl Report<'_> {
             );
             return self.denied(PermissionSource::Nobody, &reason);
         }
-        let rules: Vec<String> = self
-            .needed()
-            .iter()
-            .map(|rule| rule.subject.to_string())
-            .collect();
+        let needed = self.needed();
+        let mut rules: Vec<String> = needed.iter().map(|rule| rule.subject.to_string()).collect();
+        // What no rule can name is allowed by its kind alone.
+        for (atom, _) in self.decisions.reasons() {
+            let kind = match atom {
+                Atom::Opaque(_) => "opaque",
+                Atom::Run { command, .. }
+                    if command.words.iter().any(|word| word.literal().is_none()) =>
+                {
+                    "run"
+                }
+                _ => continue,
+            };
+            if !rules.iter().any(|rule| rule == kind) {
+                rules.push(kind.to_owned());
+            }
+        }
         let reason = format!(
             "a call that {} needs a yes, and nobody is there to ask. {}",
             what.join(" and "),
-            advice(&rules)
+            advice(&rules, trust_helps)
         );
         self.denied(PermissionSource::Nobody, &reason)
     }
@@ -187,7 +204,10 @@ impl Report<'_> {
             Some(Verdict::Ask) => {
                 format!("the tool `{}` is asked about here", self.asked.call.name)
             }
-            _ => "a hook asks about this call".to_owned(),
+            _ => match self.asked.hook.and_then(|hook| hook.reason.as_deref()) {
+                Some(reason) => format!("a hook asks about this call ({})", visible(reason)),
+                None => "a hook asks about this call".to_owned(),
+            },
         }
     }
 

@@ -59,7 +59,7 @@ struct Settings {
 }
 
 type Remember = Arc<dyn Fn(&[Rule]) -> Result<(), String> + Send + Sync>;
-type Advice = Arc<dyn Fn(&[String]) -> String + Send + Sync>;
+type Advice = Arc<dyn Fn(&[String], bool) -> String + Send + Sync>;
 type Refusal = Arc<dyn Fn(&RunContext, &ToolEffects) -> Option<ToolOutcome> + Send + Sync>;
 
 impl Permissions {
@@ -103,8 +103,11 @@ impl Permissions {
     }
 
     /// What to do about a call that nobody could be asked about: a sentence, from the rules that would allow
-    /// it; none, if no rule but `opaque` would.
-    pub fn advice(self, advice: impl Fn(&[String]) -> String + Send + Sync + 'static) -> Self {
+    /// it, and whether trust in the project would.
+    pub fn advice(
+        self,
+        advice: impl Fn(&[String], bool) -> String + Send + Sync + 'static,
+    ) -> Self {
         self.with(|settings| settings.advice = Arc::new(advice))
     }
 
@@ -317,6 +320,18 @@ impl Settings {
         (decisions, is_opened)
     }
 
+    /// Whether the call would be allowed if the project were trusted.
+    fn would_trust_help(&self, cx: &RunContext, report: &Report<'_>) -> bool {
+        if self.place.is_trusted {
+            return false;
+        }
+        let mut place = self.place.clone();
+        place.is_trusted = true;
+        let surroundings = place.surroundings(cx.working_dir());
+        let decisions = self.rules.decide_all(report.asked.atoms, &surroundings);
+        decisions.verdict == Verdict::Allow
+    }
+
     /// Which files of a folder a search leaves out, although the folder may be read.
     fn withheld(
         &self,
@@ -393,7 +408,10 @@ impl Settings {
                     };
                     return report.denied(PermissionSource::Person, &reason);
                 }
-                Answer::Nobody => return report.nobody(&*self.advice),
+                Answer::Nobody => {
+                    let trust_helps = self.would_trust_help(cx, report);
+                    return report.nobody(&*self.advice, trust_helps);
+                }
             };
             // What was looked at is what runs.
             if call.effects(cx) != *effects {
@@ -442,9 +460,11 @@ fn denied(reason: &str) -> ToolOutcome {
     }
 }
 
-fn advice(rules: &[String]) -> String {
-    match rules {
-        [] => "The rule `opaque` would allow it.".to_owned(),
-        rules => format!("It would be allowed by: {}.", rules.join(", ")),
-    }
+fn advice(rules: &[String], trust_helps: bool) -> String {
+    let trust = if trust_helps {
+        " So it would be in a project that is trusted."
+    } else {
+        ""
+    };
+    format!("It would be allowed by: {}.{trust}", rules.join(", "))
 }

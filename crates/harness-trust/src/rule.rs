@@ -175,6 +175,10 @@ impl Subject {
                 };
                 glob.as_ref().is_none_or(is_about)
             }
+            // What a command does with a path is not known, but that it is about it.
+            (Kind::Read(Some(glob)) | Kind::Write(Some(glob)), Atom::Run { names, .. }) => {
+                !must_be_certain && names.iter().any(|path| glob.matches(path, around))
+            }
             (Kind::Run(pattern), Atom::Run { command, .. }) => {
                 let is_about = |pattern: &RunPattern| {
                     if must_be_certain {

@@ -16,7 +16,7 @@
 //! cannot say anything of itself.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -229,11 +229,14 @@ impl TrustStore {
             path: self.path.clone(),
             problem: what,
         };
-        let file = match File::open(&self.path) {
+        let opened = OpenOptions::new()
+            .read(true)
+            // Not for ever, if somebody has put a pipe there.
+            .custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed())
+            .open(&self.path);
+        let file = match opened {
             Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Ok(Content::default());
-            }
+            Err(error) if is_missing(&error) => return Ok(Content::default()),
             Err(error) => return Err(problem(error.to_string())),
         };
         let metadata = file
@@ -321,6 +324,12 @@ impl TrustStore {
             .map_err(|error| problem(error.error))?;
         Ok(())
     }
+}
+
+/// Whether nothing is there, nor could be.
+fn is_missing(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory)
 }
 
 /// Makes a folder that nobody else can look into.

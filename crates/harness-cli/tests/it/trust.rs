@@ -91,10 +91,11 @@ fn what_trust_cannot_be() {
     let store = bed.home().join(".local/share/harness/trust.toml");
     fs::set_permissions(&store, fs::Permissions::from_mode(0o666)).unwrap();
     bed.write(".harness/config.toml", "modle = 1");
-    bed.guarded(&["-m", "scripted:absent", "hi"])
-        .end()
-        .exits(2)
-        .says(&["absent"]);
+    for flags in [&[][..], &["--trust"]] {
+        let arguments = [&["-m", "scripted:absent"], flags, &["hi"]].concat();
+        let ended = bed.guarded(&arguments).end().exits(2);
+        ended.says(&["others may write it"]);
+    }
     let report = bed.harness(&["doctor", "-m", "demo"]).end().exits(2);
     assert!(report.stdout.contains("others may write it"), "{report:#?}");
 }

@@ -198,7 +198,8 @@ fn a_denial_names_the_rule_and_asks_nobody() {
 
 #[test]
 fn where_nobody_is_the_advice_names_what_would_allow_it() {
-    let advice = |rules: &[String]| format!("Say --allow '{}'.", rules.join("' --allow '"));
+    let advice =
+        |rules: &[String], _: bool| format!("Say --allow '{}'.", rules.join("' --allow '"));
     let rows = [
         (("put", "a b"), "writes ", "Say --allow 'write(a b)'."),
         (
@@ -241,11 +242,11 @@ fn where_nobody_is_the_advice_names_what_would_allow_it() {
         &[&[("put", "a"), ("sh", "echo `id`")]],
     );
     assert!(
-        ran.refusals()[0].ends_with("It would be allowed by: write(a)."),
+        ran.refusals()[0].ends_with("by: write(a). So it would be in a project that is trusted."),
         "{ran:?}"
     );
     assert!(
-        ran.refusals()[1].ends_with("The rule `opaque` would allow it."),
+        ran.refusals()[1].ends_with("It would be allowed by: run, opaque."),
         "{ran:?}"
     );
 }
