@@ -49,17 +49,16 @@ impl Progress {
                 self.clear();
                 stderr::note(message);
             }
-            Event::Permission(report) => {
-                // Once for each reason; a person who said no knows.
+            // Once for each reason; a person who said no knows.
+            Event::Permission(report)
                 if report.decision == PermissionDecision::Deny
                     && report.by != PermissionSource::Person
-                    && self.refused.len() < MAX_REFUSED
-                {
-                    let reason = report.reason.as_deref().unwrap_or("a hook said no");
-                    if self.refused.insert(reason.to_owned()) {
-                        self.clear();
-                        stderr::note(&format!("{} was refused: {reason}", report.tool));
-                    }
+                    && self.refused.len() < MAX_REFUSED =>
+            {
+                let reason = report.reason.as_deref().unwrap_or("a hook said no");
+                if self.refused.insert(reason.to_owned()) {
+                    self.clear();
+                    stderr::note(&format!("{} was refused: {reason}", report.tool));
                 }
             }
             Event::SystemPrompt(report) if !report.cuts.is_empty() => {
@@ -158,6 +157,7 @@ fn shown_arguments(arguments: &serde_json::Value) -> String {
 }
 
 /// What is written.
+#[derive(Clone, Copy)]
 enum Line {
     /// What will be written over.
     Passing,

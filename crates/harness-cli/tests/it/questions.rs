@@ -192,3 +192,29 @@ fn a_command_is_shown_to_its_end() {
         assert!(!question.contains("in this run"), "{question:?}");
     }
 }
+
+/// The line that tells what goes on leaves a question alone.
+#[test]
+fn nothing_is_written_over_a_question() {
+    let bed = Bed::new();
+    let calls = [bash("cp a b"), write("c", "x"), bash("cp a d")];
+    let script = json!({ "turns": [{ "calls": calls }, { "text": "Done." }] });
+    bed.write("script.json", script.to_string());
+    let start = bed.guarded(&["-m", "scripted:script.json", "--no-trust", "go"]);
+    let (ended, shown) = typed_into(
+        start.env("TERM", "xterm"),
+        "y\nn\ny\n",
+        |command: &mut Command, terminal: File| {
+            command
+                .stdin(terminal.try_clone().unwrap())
+                .stderr(terminal);
+        },
+    );
+    ended.exits(0);
+    let answers: Vec<&str> = shown.split("do instead: ").skip(1).collect();
+    assert_eq!(answers.len(), 3, "{shown:?}");
+    for (answer, typed) in answers.iter().zip(["y", "n", "y"]) {
+        assert!(answer.starts_with(typed), "{shown:?}");
+    }
+    assert!(shown.contains("refused"), "{shown:?}");
+}

@@ -237,3 +237,53 @@ fn decisions_are_on_record() {
         assert!(shown.contains(line), "{line}: {shown}");
     }
 }
+
+/// What a rule or a hook refuses is told, also where nobody watches.
+#[test]
+fn a_refusal_is_noted_whoever_refused() {
+    let bed = Bed::new();
+    fs::create_dir(bed.work().join("migrations")).unwrap();
+    let calls = json!([
+        { "tool": "bash", "arguments": { "command": "rm -rf migrations" } },
+        { "tool": "ls", "arguments": {} },
+    ]);
+    let script = json!({ "turns": [{ "calls": calls }, { "text": "Done." }] });
+    bed.write("script.json", script.to_string());
+    let flags = ["--trust", "--deny", "write(migrations/**)"];
+    let arguments = [&["-m", "scripted:script.json"], &flags[..], &["go"]].concat();
+    let ended = bed.guarded(&arguments).end().exits(0);
+    ended.notes("bash was refused: `deny write(migrations/**)` (run)");
+    assert!(bed.work().join("migrations").is_dir());
+}
+
+/// A project that is trusted speaks for itself, and not for what its user has elsewhere.
+#[test]
+fn a_trusted_project_cannot_open_what_is_not_its_own() {
+    let bed = Bed::new();
+    bed.trust();
+    for (config, words) in [
+        ("[sandbox]\nprofile = \"off\"\n", "what commands can reach"),
+        (
+            "[permissions]\nallow = [\"read(~/.ssh/**)\"]\n",
+            "cannot allow `read(~/.ssh/**)`",
+        ),
+        (
+            "[permissions]\nallow = [\"write(/etc/**)\"]\n",
+            "cannot allow",
+        ),
+        (
+            "[permissions]\nallow = [\"opaque\"]\n",
+            "cannot allow `opaque`",
+        ),
+        ("[permissions]\nallow = [\"run\"]\n", "cannot allow `run`"),
+    ] {
+        bed.write(".harness/config.toml", config);
+        let ended = bed.guarded(&["-m", "scripted:absent", "go"]).end().exits(2);
+        ended.says(&[words, "your own configuration"]);
+    }
+    bed.write(
+        ".harness/config.toml",
+        "[permissions]\nallow = [\"run(make *)\", \"write(src/**)\"]\ndeny = [\"read(~/x)\"]\n",
+    );
+    assert_eq!(verdict(&bed, "make all", &["--sandbox", "off"]), "allow");
+}
