@@ -80,7 +80,7 @@ async fn a_search_leaves_out_what_may_not_be_read_by_itself() {
     assert!(all.contains(&"denied.txt".to_owned()) && all.contains(&"src/asked.txt".to_owned()));
     assert!(
         !all.iter()
-            .any(|it| it.contains("id_rsa") || it.contains("pem") || it.contains(".env"))
+            .any(|it| it.contains("id_rsa") || it.contains("pem") || *it == ".env")
     );
 }
 
