@@ -6,16 +6,23 @@
 //! part of a command line: the shell reads what the user wrote, and nothing else.
 
 mod answer;
+mod asked;
 mod before_compaction;
+mod foreign_tool;
 mod hook;
+mod hook_diagnostic;
 mod hook_event;
 mod hook_file;
+mod hook_json;
 mod hook_process;
+mod hook_reader;
+mod hook_words;
 mod hooks;
 mod input;
 mod joined;
 mod matcher;
 mod session_state;
+mod shown_call;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -36,14 +43,16 @@ use harness_tools::{LocalProcesses, Processes, ShellOptions};
 use serde_json::{Map, Value, json};
 
 use self::answer::Answer;
+use self::asked::Asked;
 use self::hook_process::Place;
-use self::input::{Asker, arguments_of, call_fields, fields, response, text_of};
+use self::input::{Asker, fields, response, text_of};
 use self::joined::Joined;
 use self::session_state::{RunState, SessionState};
 use crate::element::inside;
 
 pub(crate) use self::before_compaction::BeforeCompaction;
 pub use self::hook::Hook;
+pub use self::hook_diagnostic::HookDiagnostic;
 pub use self::hook_event::{HookEvent, OnHookFailure};
 pub use self::hook_file::HookFile;
 pub use self::hooks::Hooks;
@@ -141,12 +150,13 @@ impl UserHooksMiddleware {
         let hooks = self
             .settings
             .hooks
-            .matching(HookEvent::SessionEnd, &[reason]);
+            .matching(HookEvent::SessionEnd, Some(reason));
         let asker = Asker::of_caller(caller);
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let input = asker.input(HookEvent::SessionEnd, fields([("reason", reason.into())]));
+        let asked = Asked::all(&hooks, input);
         let never = CancellationToken::new();
-        let joined = self.run(&hooks, &input, &asker, &clock, &never).await;
+        let joined = self.run(&asked, &asker, &clock, &never).await;
         let blocked = joined.stop.into_iter().chain(joined.block);
         joined.warnings.into_iter().chain(blocked).collect()
     }
@@ -154,13 +164,12 @@ impl UserHooksMiddleware {
     /// Runs hooks, all at once.
     async fn run(
         &self,
-        hooks: &[&Hook],
-        input: &[u8],
+        asked: &[Asked<'_>],
         asker: &Asker,
         clock: &Arc<dyn Clock>,
         cancel: &CancellationToken,
     ) -> Joined {
-        if hooks.is_empty() {
+        if asked.is_empty() {
             return Joined::default();
         }
         let mut shell = self.settings.shell.clone();
@@ -175,44 +184,39 @@ impl UserHooksMiddleware {
             clock,
             cancel,
         };
-        let answers = join_all(hooks.iter().map(|hook| async move {
-            let ran = hook_process::run(hook, input, place).await;
-            (*hook, Answer::of(hook, ran))
+        let answers = join_all(asked.iter().map(|asked| async move {
+            let ran = hook_process::run(asked.hook, &asked.input, place).await;
+            let answer = Answer::of(asked.hook, ran, asked.call.as_ref());
+            (asked.hook, answer)
         }));
         Joined::new(answers.await)
     }
 
     /// Asks hooks within a run, and tells people what they are to be told.
-    async fn ask_these(
-        &self,
-        cx: &RunContext,
-        event: HookEvent,
-        hooks: &[&Hook],
-        fields: Map<String, Value>,
-    ) -> Joined {
-        let asker = Asker::of_run(cx);
-        let input = asker.input(event, fields);
+    async fn ask_these(&self, cx: &RunContext, asker: &Asker, asked: &[Asked<'_>]) -> Joined {
         let (clock, cancel) = (cx.clock(), cx.cancellation());
-        let mut joined = self.run(hooks, &input, &asker, clock, cancel).await;
+        let mut joined = self.run(asked, asker, clock, cancel).await;
         for message in joined.warnings.drain(..) {
             cx.emit(Event::Warning { message });
         }
         joined
     }
 
-    /// Asks the hooks of an event that are for one of these names; all, if there are no names.
+    /// Asks the hooks of an event that are for its subject, if it has one.
     async fn ask(
         &self,
         cx: &RunContext,
         event: HookEvent,
-        names: &[&str],
+        subject: Option<&str>,
         fields: Map<String, Value>,
     ) -> Joined {
-        let hooks = self.settings.hooks.matching(event, names);
+        let hooks = self.settings.hooks.matching(event, subject);
         if hooks.is_empty() {
             return Joined::default();
         }
-        self.ask_these(cx, event, &hooks, fields).await
+        let asker = Asker::of_run(cx);
+        let asked = Asked::all(&hooks, asker.input(event, fields));
+        self.ask_these(cx, &asker, &asked).await
     }
 
     /// Asks hooks about a call, on record under `kind`. `None` if nothing can be put on record any more.
@@ -225,16 +229,14 @@ impl UserHooksMiddleware {
         event: HookEvent,
         more: Map<String, Value>,
     ) -> Option<Joined> {
-        let names = matcher::names_of(&call.name);
-        let hooks = self.settings.hooks.matching(event, &names);
+        let hooks = self.settings.hooks.of_call(event, &call.name);
         if hooks.is_empty() {
             return Some(Joined::default());
         }
         let decide = async {
-            let mut fields = call_fields(call, &Asker::of_run(cx).folder);
-            fields.extend(more);
-            let joined = self.ask_these(cx, event, &hooks, fields).await;
-            json!(joined)
+            let asker = Asker::of_run(cx);
+            let asked = Asked::of_call(&hooks, cx, call, &asker, event, &more);
+            json!(self.ask_these(cx, &asker, &asked).await)
         };
         let value = next.decide(call, kind, decide.boxed()).await?;
         let joined = serde_json::from_value(value).unwrap_or_else(|_| Joined {
@@ -255,7 +257,7 @@ impl UserHooksMiddleware {
         for message in messages.iter_mut().filter(|message| !message.is_blank()) {
             let event = HookEvent::UserPromptSubmit;
             let prompt = fields([("prompt", text_of(message).into())]);
-            let joined = self.ask(cx, event, &[], prompt).await;
+            let joined = self.ask(cx, event, None, prompt).await;
             if joined.cancelled {
                 return Err(RunStatus::Cancelled);
             }
@@ -301,7 +303,9 @@ impl UserHooksMiddleware {
             "resume"
         };
         let told = fields([("source", source.into())]);
-        let joined = self.ask(cx, HookEvent::SessionStart, &[source], told).await;
+        let joined = self
+            .ask(cx, HookEvent::SessionStart, Some(source), told)
+            .await;
         if joined.cancelled {
             return Err(RunStatus::Cancelled);
         }
@@ -402,7 +406,6 @@ impl Middleware for UserHooksMiddleware {
             };
         }
         if let Some(updated) = before.updated_input {
-            let updated = arguments_of(&call, &Asker::of_run(cx).folder, updated);
             call = call.with_arguments(updated);
             if let Err(problem) = call.check() {
                 let hook = before.rewritten_by.unwrap_or_default();
@@ -457,7 +460,7 @@ impl Middleware for UserHooksMiddleware {
             ("stop_hook_active", (blocks > 0).into()),
             ("last_assistant_message", turn.reply.text().into()),
         ]);
-        let joined = self.ask(cx, event, &[], told).await;
+        let joined = self.ask(cx, event, None, told).await;
         if let Some(reason) = joined.stop {
             return Ok(TurnDecision::stop(reason));
         }
