@@ -6,7 +6,6 @@
 //! part of a command line: the shell reads what the user wrote, and nothing else.
 
 mod answer;
-mod asked;
 mod before_compaction;
 mod foreign_tool;
 mod hook;
@@ -21,6 +20,7 @@ mod hooks;
 mod input;
 mod joined;
 mod matcher;
+mod question;
 mod session_state;
 mod shown_call;
 
@@ -43,10 +43,10 @@ use harness_tools::{LocalProcesses, Processes, ShellOptions};
 use serde_json::{Map, Value, json};
 
 use self::answer::Answer;
-use self::asked::Asked;
 use self::hook_process::Place;
 use self::input::{Asker, fields, response, text_of};
 use self::joined::Joined;
+use self::question::Question;
 use self::session_state::{RunState, SessionState};
 use crate::element::inside;
 
@@ -154,9 +154,9 @@ impl UserHooksMiddleware {
         let asker = Asker::of_caller(caller);
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let input = asker.input(HookEvent::SessionEnd, fields([("reason", reason.into())]));
-        let asked = Asked::all(&hooks, input);
+        let questions = Question::all(&hooks, input);
         let never = CancellationToken::new();
-        let joined = self.run(&asked, &asker, &clock, &never).await;
+        let joined = self.run(&questions, &asker, &clock, &never).await;
         let blocked = joined.stop.into_iter().chain(joined.block);
         joined.warnings.into_iter().chain(blocked).collect()
     }
@@ -164,12 +164,12 @@ impl UserHooksMiddleware {
     /// Runs hooks, all at once.
     async fn run(
         &self,
-        asked: &[Asked<'_>],
+        questions: &[Question<'_>],
         asker: &Asker,
         clock: &Arc<dyn Clock>,
         cancel: &CancellationToken,
     ) -> Joined {
-        if asked.is_empty() {
+        if questions.is_empty() {
             return Joined::default();
         }
         let mut shell = self.settings.shell.clone();
@@ -184,18 +184,23 @@ impl UserHooksMiddleware {
             clock,
             cancel,
         };
-        let answers = join_all(asked.iter().map(|asked| async move {
-            let ran = hook_process::run(asked.hook, &asked.input, place).await;
-            let answer = Answer::of(asked.hook, ran, asked.call.as_ref());
-            (asked.hook, answer)
+        let answers = join_all(questions.iter().map(|question| async move {
+            let ran = hook_process::run(question.hook, &question.input, place).await;
+            let answer = Answer::of(question.hook, ran, question.call.as_ref());
+            (question.hook, answer)
         }));
         Joined::new(answers.await)
     }
 
     /// Asks hooks within a run, and tells people what they are to be told.
-    async fn ask_these(&self, cx: &RunContext, asker: &Asker, asked: &[Asked<'_>]) -> Joined {
+    async fn ask_these(
+        &self,
+        cx: &RunContext,
+        asker: &Asker,
+        questions: &[Question<'_>],
+    ) -> Joined {
         let (clock, cancel) = (cx.clock(), cx.cancellation());
-        let mut joined = self.run(asked, asker, clock, cancel).await;
+        let mut joined = self.run(questions, asker, clock, cancel).await;
         for message in joined.warnings.drain(..) {
             cx.emit(Event::Warning { message });
         }
@@ -215,8 +220,8 @@ impl UserHooksMiddleware {
             return Joined::default();
         }
         let asker = Asker::of_run(cx);
-        let asked = Asked::all(&hooks, asker.input(event, fields));
-        self.ask_these(cx, &asker, &asked).await
+        let questions = Question::all(&hooks, asker.input(event, fields));
+        self.ask_these(cx, &asker, &questions).await
     }
 
     /// Asks hooks about a call, on record under `kind`. `None` if nothing can be put on record any more.
@@ -235,8 +240,8 @@ impl UserHooksMiddleware {
         }
         let decide = async {
             let asker = Asker::of_run(cx);
-            let asked = Asked::of_call(&hooks, cx, call, &asker, event, &more);
-            json!(self.ask_these(cx, &asker, &asked).await)
+            let questions = Question::of_call(&hooks, cx, call, &asker, event, &more);
+            json!(self.ask_these(cx, &asker, &questions).await)
         };
         let value = next.decide(call, kind, decide.boxed()).await?;
         let joined = serde_json::from_value(value).unwrap_or_else(|_| Joined {

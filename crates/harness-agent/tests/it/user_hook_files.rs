@@ -278,7 +278,11 @@ fn what_cannot_be_read_is_told_and_blocks_where_hooks_guard() {
             );
         }
     }
-    // What the file says of its failure counts, and a hook in the place of a group is told as that.
+}
+
+/// What the file says of a failure counts, and a hook in the place of a group is told as that.
+#[test]
+fn what_cannot_be_read_and_says_what_its_failure_is() {
     let text = r#"{"hooks": {"PreToolUse": [
         {"matcher": "Bash", "hooks": [{"comand": "a", "on_failure": "open"}]},
         {"type": "command", "command": "a"}

@@ -21,20 +21,24 @@ async fn given(matcher: &str, tool: &str, arguments: Value) -> (Value, Value, St
     )
 }
 
+/// Checks what hooks are given of calls: matcher, tool, arguments; name, and input, in which `FILE` stands for the
+/// absolute path of `a.txt`.
+async fn check<const N: usize>(cases: [(&str, &str, Value, &str, Value); N]) {
+    for (matcher, tool, arguments, name, input) in cases {
+        let (found_name, found, file) = given(matcher, tool, arguments).await;
+        let input = input.to_string().replace("FILE", &file);
+        let input: Value = serde_json::from_str(&input).unwrap();
+        assert_eq!(
+            (found_name, found),
+            (json!(name), input),
+            "{matcher} {tool}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn a_matcher_of_another_agent_has_its_name_and_shape() {
-    let edit = |edits: Value| json!({ "path": "a.txt", "edits": edits });
-    let one = json!([{ "old_text": "one", "new_text": "1" }]);
-    let two = json!([
-        { "old_text": "one", "new_text": "1", "replace_all": true },
-        { "old_text": "two", "new_text": "2" },
-    ]);
-    let theirs = json!([
-        { "old_string": "one", "new_string": "1", "replace_all": true },
-        { "old_string": "two", "new_string": "2" },
-    ]);
-    // `FILE` stands for the absolute path of `a.txt`.
-    for (matcher, tool, arguments, name, input) in [
+    check([
         (
             "Bash",
             "bash",
@@ -63,6 +67,44 @@ async fn a_matcher_of_another_agent_has_its_name_and_shape() {
             "Write",
             json!({ "file_path": "FILE", "content": "x" }),
         ),
+        (
+            "Grep",
+            "grep",
+            json!({ "pattern": "x", "path": "a.txt", "glob": "*", "ignore_case": true, "context": 1, "limit": 3 }),
+            "Grep",
+            json!({ "pattern": "x", "path": "FILE", "glob": "*", "-i": true, "-C": 1, "head_limit": 3 }),
+        ),
+        (
+            "Glob",
+            "find",
+            json!({ "pattern": "*.rs" }),
+            "Glob",
+            json!({ "pattern": "*.rs" }),
+        ),
+        (
+            "LS",
+            "ls",
+            json!({ "path": "a.txt" }),
+            "LS",
+            json!({ "path": "FILE" }),
+        ),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn replacements_have_the_shape_that_the_name_has() {
+    let edit = |edits: Value| json!({ "path": "a.txt", "edits": edits });
+    let one = json!([{ "old_text": "one", "new_text": "1" }]);
+    let two = json!([
+        { "old_text": "one", "new_text": "1", "replace_all": true },
+        { "old_text": "two", "new_text": "2" },
+    ]);
+    let theirs = json!([
+        { "old_string": "one", "new_string": "1", "replace_all": true },
+        { "old_string": "two", "new_string": "2" },
+    ]);
+    check([
         (
             "Edit|Write",
             "edit",
@@ -100,43 +142,14 @@ async fn a_matcher_of_another_agent_has_its_name_and_shape() {
             json!({ "command": "*** Begin Patch\n*** Add File: a.txt\n+x\n+y\n*** End Patch" }),
         ),
         (
-            "Grep",
-            "grep",
-            json!({ "pattern": "x", "path": "a.txt", "glob": "*", "ignore_case": true, "context": 1, "limit": 3 }),
-            "Grep",
-            json!({ "pattern": "x", "path": "FILE", "glob": "*", "-i": true, "-C": 1, "head_limit": 3 }),
-        ),
-        (
-            "Glob",
-            "find",
-            json!({ "pattern": "*.rs" }),
-            "Glob",
-            json!({ "pattern": "*.rs" }),
-        ),
-        (
-            "LS",
-            "ls",
-            json!({ "path": "a.txt" }),
-            "LS",
-            json!({ "path": "FILE" }),
-        ),
-        (
             "*",
             "edit",
             edit(one.clone()),
             "edit",
             json!({ "path": "a.txt", "file_path": "FILE", "edits": one }),
         ),
-    ] {
-        let (found_name, found, file) = given(matcher, tool, arguments).await;
-        let input = input.to_string().replace("FILE", &file);
-        let input: Value = serde_json::from_str(&input).unwrap();
-        assert_eq!(
-            (found_name, found),
-            (json!(name), input),
-            "{matcher} {tool}"
-        );
-    }
+    ])
+    .await;
 }
 
 /// A path that only the tool understands is what it means by it.
@@ -258,14 +271,36 @@ async fn what_it_rewrites_is_turned_back() {
     }
 }
 
-/// What cannot be said in our shape is a failure of the hook: the call is refused, or made as it was and told.
+/// Checks what becomes of a rewriting that cannot be said in our shape: matcher, filter, tool, arguments and
+/// problem. It is a failure of the hook: the call is refused, or made as it was and told.
+async fn check_failures<const N: usize>(cases: [(&str, &str, &str, Value, &str); N]) {
+    for (matcher, filter, tool, arguments, problem) in cases {
+        let (stage, outcome, _) =
+            rewritten(matcher, "closed", filter, tool, arguments.clone()).await;
+        let ToolOutcome::Denied { reason, .. } = &outcome else {
+            panic!("{filter}: {outcome:?}");
+        };
+        assert!(
+            reason.contains("its `updatedInput` cannot be used: "),
+            "{reason}"
+        );
+        assert!(reason.contains(problem), "{reason}");
+        assert_eq!(stage.text("a.txt"), "one two");
+        let (_, outcome, warnings) = rewritten(matcher, "open", filter, tool, arguments).await;
+        assert!(
+            matches!(outcome, ToolOutcome::Done(_)),
+            "{filter}: {outcome:?}"
+        );
+        assert!(
+            warnings.len() == 1 && warnings[0].contains(problem),
+            "{warnings:?}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn what_cannot_be_turned_back_is_a_failure() {
-    let one = json!({ "path": "a.txt", "edits": [{ "old_text": "one", "new_text": "1" }] });
-    let two = json!({ "path": "a.txt", "edits": [
-        { "old_text": "one", "new_text": "1" }, { "old_text": "two", "new_text": "2" },
-    ] });
-    for (matcher, filter, tool, arguments, problem) in [
+    check_failures([
         (
             "Bash",
             ".dangerouslyDisableSandbox = true",
@@ -287,6 +322,24 @@ async fn what_cannot_be_turned_back_is_a_failure() {
             json!({ "command": "true" }),
             "it is not an object",
         ),
+        (
+            "Grep",
+            ".output_mode = \"count\"",
+            "grep",
+            json!({ "pattern": "x" }),
+            "`grep` has nothing like `output_mode`",
+        ),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn replacements_that_cannot_be_turned_back_are_a_failure() {
+    let one = json!({ "path": "a.txt", "edits": [{ "old_text": "one", "new_text": "1" }] });
+    let two = json!({ "path": "a.txt", "edits": [
+        { "old_text": "one", "new_text": "1" }, { "old_text": "two", "new_text": "2" },
+    ] });
+    check_failures([
         (
             "Edit",
             ".path = \"b.txt\"",
@@ -336,35 +389,8 @@ async fn what_cannot_be_turned_back_is_a_failure() {
             one,
             "a patch cannot become a call of `edit`",
         ),
-        (
-            "Grep",
-            ".output_mode = \"count\"",
-            "grep",
-            json!({ "pattern": "x" }),
-            "`grep` has nothing like `output_mode`",
-        ),
-    ] {
-        let (stage, outcome, _) =
-            rewritten(matcher, "closed", filter, tool, arguments.clone()).await;
-        let ToolOutcome::Denied { reason, .. } = &outcome else {
-            panic!("{filter}: {outcome:?}");
-        };
-        assert!(
-            reason.contains("its `updatedInput` cannot be used: "),
-            "{reason}"
-        );
-        assert!(reason.contains(problem), "{reason}");
-        assert_eq!(stage.text("a.txt"), "one two");
-        let (_, outcome, warnings) = rewritten(matcher, "open", filter, tool, arguments).await;
-        assert!(
-            matches!(outcome, ToolOutcome::Done(_)),
-            "{filter}: {outcome:?}"
-        );
-        assert!(
-            warnings.len() == 1 && warnings[0].contains(problem),
-            "{warnings:?}"
-        );
-    }
+    ])
+    .await;
 }
 
 /// As people have it: a script that knows another agent's names, and guards by them.

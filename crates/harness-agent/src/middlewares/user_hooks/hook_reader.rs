@@ -256,7 +256,7 @@ impl<'f> HookReader<'f> {
             None
         };
         if let Some(problem) = unsupported {
-            self.unsupported(event, matcher, own, place, problem);
+            self.unsupported(event, matcher, own, place, &problem);
             return;
         }
         let command = written.command.unwrap_or_default();
@@ -350,10 +350,10 @@ impl<'f> HookReader<'f> {
         matcher: &Matcher,
         own: Option<OnHookFailure>,
         place: &str,
-        problem: String,
+        problem: &str,
     ) {
         if own == Some(OnHookFailure::Closed) {
-            self.unreadable(event, matcher, own, place, &problem);
+            self.unreadable(event, matcher, own, place, problem);
         } else {
             // Something that was to deny is off.
             let is_guard = event.on_failure() == OnHookFailure::Closed;

@@ -83,12 +83,10 @@ impl Matcher {
             .all(|b| b.is_ascii_alphanumeric() || b"_-|".contains(&b));
         let words: Vec<&str> = self.text.split('|').filter(|_| is_list).collect();
         // Tools of servers come and go.
-        let strange = words
+        let mut strange = words
             .iter()
             .filter(|word| !is_known(word) && !word.starts_with("mcp__"));
-        let meant = strange
-            .filter_map(|word| Some((*word, near(word, names.iter().copied())?)))
-            .next();
+        let meant = strange.find_map(|word| Some((*word, near(word, names.iter().copied())?)));
         if self.matches(names) {
             // A list of which a part is for something else entirely is no mistake.
             let (word, near) = meant?;

@@ -1,4 +1,4 @@
-//! A hook that is asked, and what it is given.
+//! What a hook is asked.
 
 use std::sync::Arc;
 
@@ -12,23 +12,23 @@ use super::matcher::Fit;
 use super::shown_call::ShownCall;
 
 /// One hook, and what it is given on its standard input.
-pub(super) struct Asked<'h> {
+pub(super) struct Question<'h> {
     pub(super) hook: &'h Hook,
     pub(super) input: Arc<[u8]>,
     /// The call that it is about, as it is shown.
     pub(super) call: Option<ShownCall>,
 }
 
-impl<'h> Asked<'h> {
+impl<'h> Question<'h> {
     /// Hooks that are all given the same, of what is no call.
     pub(super) fn all(hooks: &[&'h Hook], input: Vec<u8>) -> Vec<Self> {
         let input: Arc<[u8]> = input.into();
-        let asked = hooks.iter().map(|hook| Self {
+        let questions = hooks.iter().map(|hook| Self {
             hook,
             input: Arc::clone(&input),
             call: None,
         });
-        asked.collect()
+        questions.collect()
     }
 
     /// Hooks that are asked about a call, each under the name that its matcher has for the tool; with `more`
@@ -41,7 +41,7 @@ impl<'h> Asked<'h> {
         event: HookEvent,
         more: &Map<String, Value>,
     ) -> Vec<Self> {
-        let asked = hooks.iter().map(|(hook, fit)| {
+        let questions = hooks.iter().map(|(hook, fit)| {
             let theirs = match fit {
                 Fit::Ours => None,
                 Fit::Theirs(theirs) => Some(*theirs),
@@ -55,6 +55,6 @@ impl<'h> Asked<'h> {
                 call: Some(shown),
             }
         });
-        asked.collect()
+        questions.collect()
     }
 }
