@@ -324,8 +324,10 @@ fn report_hooks(report: &mut Report, setup: &Setup, arguments: &DoctorArguments)
                 let yours = yours.map(|it| it.join("hooks.json").display().to_string());
                 report.line("none", &format!("(yours: {})", yours.unwrap_or_default()));
             }
-            let agent = setup.agent(&no_model(), &arguments.agent, Limits::default(), None, None);
-            for (name, line) in files.lines(agent.ok().as_ref().map(|(agent, _)| agent)) {
+            let agent = (!files.hooks.is_empty())
+                .then(|| setup.agent(&no_model(), &arguments.agent, Limits::default(), None, None));
+            let agent = agent.and_then(Result::ok);
+            for (name, line) in files.lines(agent.as_ref().map(|(agent, _)| agent)) {
                 report.line(name, &line);
             }
         }
