@@ -36,7 +36,8 @@ pub use tool_result_eviction::{EvictionOptions, ToolResultEvictionMiddleware};
 pub(crate) use user_hooks::{BeforeCompaction, is_hook_context};
 #[cfg(feature = "tools")]
 pub use user_hooks::{
-    Hook, HookEvent, HookFile, Hooks, OnHookFailure, TranscriptPath, UserHooksMiddleware,
+    Hook, HookDiagnostic, HookEvent, HookFile, Hooks, OnHookFailure, TranscriptPath,
+    UserHooksMiddleware,
 };
 pub use workspace_context::{
     WORKSPACE_SECTION, WorkspaceContextMiddleware, WorkspaceContextOptions,

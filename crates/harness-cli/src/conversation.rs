@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use harness_agent::middlewares::TranscriptPath;
 use harness_agent::{AgentHarness, AgentSession, CompactionSummary, LeftBehind, SessionRun};
 use harness_core::{Caller, CancellationToken, UserMessage};
 use harness_session::{EntryId, NodeKind, SessionId};
@@ -48,6 +49,10 @@ impl Conversation {
     /// One that is kept.
     fn kept(agent: &AgentHarness, begun: Begun, caller: Caller) -> Result<Self, Failure> {
         let id = begun.session.id();
+        if let Some(file) = begun.file {
+            // For hooks, which may read what was said.
+            caller.attributes.insert(TranscriptPath(file));
+        }
         let session = agent
             .session_in(begun.session)
             .map_err(|error| Failure::failed(error.to_string()))?;

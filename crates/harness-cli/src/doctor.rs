@@ -88,7 +88,7 @@ pub(crate) async fn run(arguments: DoctorArguments) -> Result<ExitCode, Failure>
             report_model(&mut report, &setup).await;
             report_tools(&mut report, &setup, &arguments);
             report_permissions(&mut report, &setup);
-            report_hooks(&mut report, &setup);
+            report_hooks(&mut report, &setup, &arguments);
             report_prompts(&mut report, &setup, &arguments).await;
             report_skills(&mut report, &setup);
             report_sessions(&mut report, &setup.environment);
@@ -315,7 +315,7 @@ fn report_permissions(report: &mut Report, setup: &Setup) {
     }
 }
 
-fn report_hooks(report: &mut Report, setup: &Setup) {
+fn report_hooks(report: &mut Report, setup: &Setup, arguments: &DoctorArguments) {
     report.heading("hooks");
     match setup.hook_files() {
         Ok(files) => {
@@ -324,15 +324,11 @@ fn report_hooks(report: &mut Report, setup: &Setup) {
                 let yours = yours.map(|it| it.join("hooks.json").display().to_string());
                 report.line("none", &format!("(yours: {})", yours.unwrap_or_default()));
             }
-            for hook in files.hooks.describe() {
-                report.line("hook", &one_line(&hook));
-            }
-            for warning in files.hooks.warnings() {
-                report.line("note", &one_line(warning));
-            }
-            for file in &files.untrusted {
-                let state = "not read: its project is not trusted";
-                report.line("project", &format!("{}: {state}", file.display()));
+            let agent = (!files.hooks.is_empty())
+                .then(|| setup.agent(&no_model(), &arguments.agent, Limits::default(), None, None));
+            let agent = agent.and_then(Result::ok);
+            for (name, line) in files.lines(agent.as_ref().map(|(agent, _)| agent)) {
+                report.line(name, &line);
             }
         }
         Err(failure) => report.problem(&failure),

@@ -2,12 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use harness_agent::middlewares::{HookFile, Hooks};
+use harness_agent::AgentHarness;
+use harness_agent::middlewares::{HookDiagnostic, HookFile, Hooks};
 use serde::Deserialize;
 
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::settings::{Settings, in_project};
+use crate::stderr;
+use crate::terminal::one_line;
 
 /// What a configuration says under `[hooks]`.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -72,4 +75,45 @@ impl HookFiles {
         read.hooks = Hooks::from_files(files);
         Ok(read)
     }
+
+    /// For people: the hooks, what is to be known of their files, and, with an agent, which matchers are for
+    /// nothing of its tools.
+    pub(crate) fn lines(&self, agent: Option<&AgentHarness>) -> Vec<(&'static str, String)> {
+        let hooks = self.hooks.describe();
+        let mut lines: Vec<_> = hooks.iter().map(|hook| ("hook", one_line(hook))).collect();
+        let misfits = agent.map(|agent| misfits(&self.hooks, agent));
+        let told = self.hooks.diagnostics().iter();
+        lines.extend(told.chain(misfits.iter().flatten()).map(|it| {
+            let name = if it.is_warning() { "warning" } else { "note" };
+            (name, one_line(&it.to_string()))
+        }));
+        lines.extend(self.untrusted.iter().map(|file| {
+            let state = "not read: its project is not trusted";
+            ("project", format!("{}: {state}", file.display()))
+        }));
+        lines
+    }
+}
+
+/// The matchers that are for nothing of an agent's tools.
+fn misfits(hooks: &Hooks, agent: &AgentHarness) -> Vec<HookDiagnostic> {
+    let tools = agent.loop_config().tools();
+    let tools: Vec<&str> = tools.iter().map(|tool| &*tool.spec().name).collect();
+    hooks.misfits(&tools)
+}
+
+/// Tells what is to be known of hook files.
+pub(crate) fn tell(diagnostics: &[HookDiagnostic]) {
+    for told in diagnostics {
+        if told.is_warning() {
+            stderr::warning(&told.to_string());
+        } else {
+            stderr::note(&told.to_string());
+        }
+    }
+}
+
+/// Tells which matchers are for nothing of an agent's tools.
+pub(crate) fn tell_misfits(hooks: &Hooks, agent: &AgentHarness) {
+    tell(&misfits(hooks, agent));
 }

@@ -33,6 +33,7 @@ mod run_command;
 mod run_permissions;
 mod run_session;
 mod services;
+mod session_decision;
 mod session_delete;
 mod session_export;
 mod session_facts;

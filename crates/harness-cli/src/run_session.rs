@@ -36,6 +36,8 @@ pub(crate) struct Opened {
 /// A session that a run writes to.
 pub(crate) struct Begun {
     pub(crate) session: Session,
+    /// Its file.
+    pub(crate) file: Option<PathBuf>,
     /// If it was made for this run: what takes it back.
     pub(crate) made: Option<Made>,
 }
@@ -193,6 +195,7 @@ impl RunSession {
             (Some(opened), _) => {
                 let session = opened.session;
                 return Ok(Some(Begun {
+                    file: place.store.path_of(session.id()).ok(),
                     session,
                     made: None,
                 }));
@@ -215,6 +218,7 @@ impl RunSession {
             stays: false,
         };
         Ok(Some(Begun {
+            file: place.store.path_of(session.id()).ok(),
             session,
             made: Some(made),
         }))

@@ -3,18 +3,20 @@
 use std::sync::Arc;
 
 use harness_core::{
-    AssistantMessage, AssistantPart, Message, PermissionReport, PermissionSource, ToolOutcome,
-    ToolResult, ToolResults, UserMessage, UserPart,
+    AssistantMessage, AssistantPart, Message, ToolOutcome, ToolResult, ToolResults, UserMessage,
+    UserPart,
 };
-use harness_session::{Body, DecisionBody, Entry, Error, Intent, Log, ResultsBody, Settled};
+use harness_session::{Body, Entry, Error, Intent, Log, ResultsBody, Settled};
 
-use serde::Deserialize;
-
+use crate::session_decision::decision_line;
 use crate::short_ids::ShortIds;
 use crate::terminal::excerpt;
 
 /// The most characters of what an entry says in one line.
 const LINE: usize = 90;
+
+/// The same, where it is who decided what: rules and hooks have long names.
+const DECISION: usize = 200;
 
 /// An entry in one line: its kind, and what it says.
 pub(crate) fn line(log: &dyn Log, entry: &Entry, ids: &ShortIds) -> Result<String, Error> {
@@ -48,7 +50,7 @@ pub(crate) fn line(log: &dyn Log, entry: &Entry, ids: &ShortIds) -> Result<Strin
             None => "no name any more".to_owned(),
         },
         Body::Custom(body) => format!("{} (of a program)", body.kind),
-        Body::Decision(body) => decision(body),
+        Body::Decision(body) => return Ok(excerpt(&decision_line(log, entry, body)?, DECISION)),
         Body::Usage(body) => format!("usage for {}: {} tokens", body.purpose, body.usage.total()),
         Body::Queued(body) => format!("queued: {}", user_text(&body.message)),
         Body::Intent(intent) => match intent {
@@ -67,19 +69,6 @@ pub(crate) fn line(log: &dyn Log, entry: &Entry, ids: &ShortIds) -> Result<Strin
         _ => entry.body.kind().to_owned(),
     };
     Ok(excerpt(text.trim_start(), LINE))
-}
-
-/// What was decided about a call, and by whose word.
-fn decision(body: &DecisionBody) -> String {
-    let Ok(report) = PermissionReport::deserialize(&body.decision) else {
-        return format!("{} of a call", body.kind);
-    };
-    let by = match (report.by, &report.rule) {
-        (PermissionSource::Rule, Some(rule)) => format!("by the rule `{rule}`"),
-        (by, _) => format!("by {}", by.word()),
-    };
-    let what = report.effects.join(", ");
-    format!("{}: {} {by}: {what}", body.kind, report.decision.word())
 }
 
 fn settled_line(settled: &Settled) -> String {

@@ -24,7 +24,7 @@ use crate::prompt_library::PromptLibrary;
 use crate::run_permissions::Guards;
 use crate::settings::{Setting, Settings};
 use crate::telemetry::Recorder;
-use crate::{otel_variables, run_permissions, skill_diagnostics, skill_roots, stderr};
+use crate::{hook_files, otel_variables, run_permissions, skill_diagnostics, skill_roots, stderr};
 
 /// Everything that a command needs.
 pub(crate) struct Setup {
@@ -72,9 +72,7 @@ impl Setup {
     /// The middleware that runs the user's hooks, if there are any. What is to be known of their files is told.
     pub(crate) fn user_hooks(&self) -> Result<Option<UserHooksMiddleware>, Failure> {
         let files = self.hook_files()?;
-        for warning in files.hooks.warnings() {
-            stderr::note(warning);
-        }
+        hook_files::tell(files.hooks.diagnostics());
         for file in &files.untrusted {
             let way = self.settings.trust.way();
             stderr::note(&format!("{} is not read; {way}", file.display()));
@@ -234,6 +232,9 @@ impl Setup {
             default_harness(options).map_err(|error| Failure::configuration(error.to_string()))?;
         for warning in &agent.assembly().warnings {
             stderr::note(warning);
+        }
+        if let Some(hooks) = guards.and_then(|guards| guards.hooks.as_ref()) {
+            hook_files::tell_misfits(hooks.hooks(), &agent);
         }
         Ok((agent, demo))
     }

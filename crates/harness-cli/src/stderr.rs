@@ -1,4 +1,4 @@
-//! What goes to standard error: notes and errors, a line each.
+//! What goes to standard error: notes, warnings and errors, a line each.
 //!
 //! A standard error that cannot be written (its reader has gone, the disk is full) ends nothing: the
 //! exit status and standard output still tell how it went.
@@ -12,6 +12,11 @@ use crate::tty;
 /// Something that a person should know.
 pub(crate) fn note(text: &str) {
     line(&format!("note: {}", one_line(text)));
+}
+
+/// Something that is not as a person meant it, in all likelihood.
+pub(crate) fn warning(text: &str) {
+    line(&format!("warning: {}", one_line(text)));
 }
 
 /// What went wrong.

@@ -7,15 +7,22 @@
 
 mod answer;
 mod before_compaction;
+mod foreign_tool;
 mod hook;
+mod hook_diagnostic;
 mod hook_event;
 mod hook_file;
+mod hook_json;
 mod hook_process;
+mod hook_reader;
+mod hook_words;
 mod hooks;
 mod input;
 mod joined;
 mod matcher;
+mod question;
 mod session_state;
+mod shown_call;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -37,13 +44,15 @@ use serde_json::{Map, Value, json};
 
 use self::answer::Answer;
 use self::hook_process::Place;
-use self::input::{Asker, arguments_of, call_fields, fields, response, text_of};
+use self::input::{Asker, fields, response, text_of};
 use self::joined::Joined;
+use self::question::Question;
 use self::session_state::{RunState, SessionState};
 use crate::element::inside;
 
 pub(crate) use self::before_compaction::BeforeCompaction;
 pub use self::hook::Hook;
+pub use self::hook_diagnostic::HookDiagnostic;
 pub use self::hook_event::{HookEvent, OnHookFailure};
 pub use self::hook_file::HookFile;
 pub use self::hooks::Hooks;
@@ -141,12 +150,13 @@ impl UserHooksMiddleware {
         let hooks = self
             .settings
             .hooks
-            .matching(HookEvent::SessionEnd, &[reason]);
+            .matching(HookEvent::SessionEnd, Some(reason));
         let asker = Asker::of_caller(caller);
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let input = asker.input(HookEvent::SessionEnd, fields([("reason", reason.into())]));
+        let questions = Question::all(&hooks, input);
         let never = CancellationToken::new();
-        let joined = self.run(&hooks, &input, &asker, &clock, &never).await;
+        let joined = self.run(&questions, &asker, &clock, &never).await;
         let blocked = joined.stop.into_iter().chain(joined.block);
         joined.warnings.into_iter().chain(blocked).collect()
     }
@@ -154,13 +164,12 @@ impl UserHooksMiddleware {
     /// Runs hooks, all at once.
     async fn run(
         &self,
-        hooks: &[&Hook],
-        input: &[u8],
+        questions: &[Question<'_>],
         asker: &Asker,
         clock: &Arc<dyn Clock>,
         cancel: &CancellationToken,
     ) -> Joined {
-        if hooks.is_empty() {
+        if questions.is_empty() {
             return Joined::default();
         }
         let mut shell = self.settings.shell.clone();
@@ -175,9 +184,10 @@ impl UserHooksMiddleware {
             clock,
             cancel,
         };
-        let answers = join_all(hooks.iter().map(|hook| async move {
-            let ran = hook_process::run(hook, input, place).await;
-            (*hook, Answer::of(hook, ran))
+        let answers = join_all(questions.iter().map(|question| async move {
+            let ran = hook_process::run(question.hook, &question.input, place).await;
+            let answer = Answer::of(question.hook, ran, question.call.as_ref());
+            (question.hook, answer)
         }));
         Joined::new(answers.await)
     }
@@ -186,33 +196,32 @@ impl UserHooksMiddleware {
     async fn ask_these(
         &self,
         cx: &RunContext,
-        event: HookEvent,
-        hooks: &[&Hook],
-        fields: Map<String, Value>,
+        asker: &Asker,
+        questions: &[Question<'_>],
     ) -> Joined {
-        let asker = Asker::of_run(cx);
-        let input = asker.input(event, fields);
         let (clock, cancel) = (cx.clock(), cx.cancellation());
-        let mut joined = self.run(hooks, &input, &asker, clock, cancel).await;
+        let mut joined = self.run(questions, asker, clock, cancel).await;
         for message in joined.warnings.drain(..) {
             cx.emit(Event::Warning { message });
         }
         joined
     }
 
-    /// Asks the hooks of an event that are for one of these names; all, if there are no names.
+    /// Asks the hooks of an event that are for its subject, if it has one.
     async fn ask(
         &self,
         cx: &RunContext,
         event: HookEvent,
-        names: &[&str],
+        subject: Option<&str>,
         fields: Map<String, Value>,
     ) -> Joined {
-        let hooks = self.settings.hooks.matching(event, names);
+        let hooks = self.settings.hooks.matching(event, subject);
         if hooks.is_empty() {
             return Joined::default();
         }
-        self.ask_these(cx, event, &hooks, fields).await
+        let asker = Asker::of_run(cx);
+        let questions = Question::all(&hooks, asker.input(event, fields));
+        self.ask_these(cx, &asker, &questions).await
     }
 
     /// Asks hooks about a call, on record under `kind`. `None` if nothing can be put on record any more.
@@ -225,16 +234,14 @@ impl UserHooksMiddleware {
         event: HookEvent,
         more: Map<String, Value>,
     ) -> Option<Joined> {
-        let names = matcher::names_of(&call.name);
-        let hooks = self.settings.hooks.matching(event, &names);
+        let hooks = self.settings.hooks.of_call(event, &call.name);
         if hooks.is_empty() {
             return Some(Joined::default());
         }
         let decide = async {
-            let mut fields = call_fields(call, &Asker::of_run(cx).folder);
-            fields.extend(more);
-            let joined = self.ask_these(cx, event, &hooks, fields).await;
-            json!(joined)
+            let asker = Asker::of_run(cx);
+            let questions = Question::of_call(&hooks, cx, call, &asker, event, &more);
+            json!(self.ask_these(cx, &asker, &questions).await)
         };
         let value = next.decide(call, kind, decide.boxed()).await?;
         let joined = serde_json::from_value(value).unwrap_or_else(|_| Joined {
@@ -255,7 +262,7 @@ impl UserHooksMiddleware {
         for message in messages.iter_mut().filter(|message| !message.is_blank()) {
             let event = HookEvent::UserPromptSubmit;
             let prompt = fields([("prompt", text_of(message).into())]);
-            let joined = self.ask(cx, event, &[], prompt).await;
+            let joined = self.ask(cx, event, None, prompt).await;
             if joined.cancelled {
                 return Err(RunStatus::Cancelled);
             }
@@ -301,7 +308,9 @@ impl UserHooksMiddleware {
             "resume"
         };
         let told = fields([("source", source.into())]);
-        let joined = self.ask(cx, HookEvent::SessionStart, &[source], told).await;
+        let joined = self
+            .ask(cx, HookEvent::SessionStart, Some(source), told)
+            .await;
         if joined.cancelled {
             return Err(RunStatus::Cancelled);
         }
@@ -402,7 +411,6 @@ impl Middleware for UserHooksMiddleware {
             };
         }
         if let Some(updated) = before.updated_input {
-            let updated = arguments_of(&call, &Asker::of_run(cx).folder, updated);
             call = call.with_arguments(updated);
             if let Err(problem) = call.check() {
                 let hook = before.rewritten_by.unwrap_or_default();
@@ -457,7 +465,7 @@ impl Middleware for UserHooksMiddleware {
             ("stop_hook_active", (blocks > 0).into()),
             ("last_assistant_message", turn.reply.text().into()),
         ]);
-        let joined = self.ask(cx, event, &[], told).await;
+        let joined = self.ask(cx, event, None, told).await;
         if let Some(reason) = joined.stop {
             return Ok(TurnDecision::stop(reason));
         }

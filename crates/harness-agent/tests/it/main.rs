@@ -41,6 +41,8 @@ mod user_hook_calls;
 #[cfg(feature = "tools")]
 mod user_hook_files;
 #[cfg(feature = "tools")]
+mod user_hook_names;
+#[cfg(feature = "tools")]
 mod user_hook_runs;
 #[cfg(feature = "tools")]
 mod user_hook_stage;

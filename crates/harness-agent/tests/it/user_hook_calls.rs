@@ -186,14 +186,14 @@ async fn a_kind_that_cannot_be_run_blocks_only_where_that_was_asked_for() {
     let hook = json!({ "type": "http", "url": "http://localhost:1/", "onFailure": "block" });
     let text = json!({ "hooks": { "PreToolUse": [{ "hooks": [hook] }] } }).to_string();
     let file = HookFile::parse("h.json", &text).unwrap();
-    assert_eq!(file.warnings().len(), 1);
+    assert_eq!(file.diagnostics().len(), 1);
     let mut stage = Stage::of("Stop", &[]);
     stage.middleware = UserHooksMiddleware::new(Hooks::from_files([file]));
     let (outcome, _) = stage.call("bash", touch()).await;
     assert!(
         denied(&outcome)
             .unwrap()
-            .contains("type `http` cannot be run")
+            .contains("a hook of type `http` is not supported")
     );
 }
 
@@ -270,8 +270,8 @@ async fn what_a_hook_rewrites_is_validated() {
 async fn what_a_hook_is_given() {
     let record = "cat >> input; env >> environment; pwd -P > folder";
     let mut stage = Stage::new(&json!({
-        "PreToolUse": [{ "matcher": "Write", "hooks": [{ "command": record }] }],
-        "PostToolUse": [{ "matcher": "Write|Edit", "hooks": [{ "command": record }] }],
+        "PreToolUse": [{ "matcher": "write", "hooks": [{ "command": record }] }],
+        "PostToolUse": [{ "matcher": "write|Edit", "hooks": [{ "command": record }] }],
     }));
     let mut shell = harness_tools::ShellOptions::default();
     shell.hidden_variables = vec!["PATH".into()];

@@ -32,7 +32,7 @@ impl Stage {
         let folder = tempfile::tempdir().unwrap();
         let text = json!({ "hooks": hooks }).to_string();
         let file = HookFile::parse("h.json", &text).unwrap();
-        assert!(file.warnings().is_empty(), "{:?}", file.warnings());
+        assert!(file.diagnostics().is_empty(), "{:?}", file.diagnostics());
         let caller = Caller {
             session: Some("s1".to_owned()),
             working_dir: Some(folder.path().to_owned()),

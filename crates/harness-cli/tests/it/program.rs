@@ -381,7 +381,7 @@ impl Ended {
         self
     }
 
-    /// The one line that says what is wrong; what else there is on standard error are notes.
+    /// The one line that says what is wrong; what else there is on standard error are notes and warnings.
     #[track_caller]
     pub(crate) fn error(&self) -> &str {
         let mut errors = Vec::new();
@@ -390,7 +390,7 @@ impl Ended {
                 errors.push(line);
             } else {
                 assert!(
-                    line.starts_with("note: "),
+                    line.starts_with("note: ") || line.starts_with("warning: "),
                     "neither error nor note: {self:#?}"
                 );
             }

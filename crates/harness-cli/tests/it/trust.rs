@@ -231,7 +231,7 @@ fn decisions_are_on_record() {
         .exits(0)
         .stdout;
     for line in [
-        "permission: allow by the rule `read(**)`",
+        "permission: allow by the rule `read(**)` (built-in): reads ",
         "permission: deny by nobody",
     ] {
         assert!(shown.contains(line), "{line}: {shown}");

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::hook::Hook;
 use super::hook_event::{HookEvent, OnHookFailure};
 use super::hook_process::{Ran, Stream};
+use super::shown_call::ShownCall;
 
 /// The exit code that blocks.
 const BLOCK: i32 = 2;
@@ -31,8 +32,8 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// The answer of a hook that ended like this.
-    pub(super) fn of(hook: &Hook, ran: Ran) -> Self {
+    /// The answer of a hook that ended like this, about a call that it was shown like this.
+    pub(super) fn of(hook: &Hook, ran: Ran, call: Option<&ShownCall>) -> Self {
         let problem = match ran {
             Ran::Cancelled => {
                 return Self {
@@ -44,10 +45,13 @@ impl Answer {
             Ran::Exited {
                 code: BLOCK, err, ..
             } => return Self::blocked(hook, &err),
-            Ran::Exited { code: 0, out, .. } => match Self::read(hook, &out) {
-                Ok(answer) => return answer,
-                Err(problem) => problem,
-            },
+            Ran::Exited { code: 0, out, .. } => {
+                let read = Self::read(hook, &out);
+                match read.and_then(|answer| answer.taken_back(call)) {
+                    Ok(answer) => return answer,
+                    Err(problem) => problem,
+                }
+            }
             Ran::Exited { code, err, .. } => {
                 let err = err.text();
                 let colon = if err.is_empty() { "" } else { ": " };
@@ -65,6 +69,20 @@ impl Answer {
                 ..Self::default()
             },
         }
+    }
+
+    /// With the arguments in our shape. Of a call that is refused, nobody asks what they would have been.
+    fn taken_back(mut self, call: Option<&ShownCall>) -> Result<Self, String> {
+        let is_refused = self.block.is_some() || self.stop.is_some();
+        if let (Some(updated), Some(call)) = (self.updated_input.take(), call)
+            && !is_refused
+        {
+            let taken = call.take_back(updated);
+            let taken =
+                taken.map_err(|problem| format!("its `updatedInput` cannot be used: {problem}"))?;
+            self.updated_input = Some(taken);
+        }
+        Ok(self)
     }
 
     fn blocked(hook: &Hook, err: &Stream) -> Self {

@@ -32,7 +32,7 @@ impl BeforeCompaction {
         ]);
         let joined = this
             .0
-            .ask(cx, HookEvent::PreCompact, &[trigger], told)
+            .ask(cx, HookEvent::PreCompact, Some(trigger), told)
             .await;
         joined.stop.or(joined.block)
     }

@@ -20,6 +20,8 @@ pub struct Hook {
     pub(super) timeout: Duration,
     pub(super) on_failure: OnHookFailure,
     pub(super) file: Arc<Path>,
+    /// Where in the file, as `PreToolUse[0].hooks[1]`.
+    pub(super) place: String,
 }
 
 /// What a hook does.
@@ -27,7 +29,7 @@ pub struct Hook {
 pub(super) enum Action {
     /// It runs a command line.
     Run(String),
-    /// It is of a kind that cannot be run here, and was to block if it fails.
+    /// It cannot be run, for this reason, and is to block if it fails.
     Fail(String),
 }
 
@@ -42,7 +44,7 @@ impl Hook {
         self.matcher.text()
     }
 
-    /// Its command line; `None` for one of a kind that cannot be run here.
+    /// Its command line; `None` for one that cannot be run, and so always fails.
     pub fn command(&self) -> Option<&str> {
         match &self.action {
             Action::Run(command) => Some(command),
@@ -65,11 +67,22 @@ impl Hook {
         &self.file
     }
 
+    /// Where its file has it, as `PreToolUse[0].hooks[1]`, counted from 0.
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// Where its file has its group.
+    pub(super) fn group(&self) -> &str {
+        let group = self.place.split_once(".hooks[");
+        group.map_or(&*self.place, |(group, _)| group)
+    }
+
     /// What it is called in messages.
     pub(super) fn label(&self) -> String {
         let what = match &self.action {
             Action::Run(command) => shown(command),
-            Action::Fail(problem) => problem.clone(),
+            Action::Fail(_) => self.place.clone(),
         };
         format!("`{what}` of {}", self.file.display())
     }

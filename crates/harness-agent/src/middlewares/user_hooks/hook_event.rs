@@ -37,8 +37,19 @@ impl HookEvent {
         Self::SessionEnd,
     ];
 
+    /// Their names.
+    pub(super) const NAMES: [&'static str; Self::ALL.len()] = {
+        let mut names = [""; Self::ALL.len()];
+        let mut index = 0;
+        while index < names.len() {
+            names[index] = Self::ALL[index].name();
+            index += 1;
+        }
+        names
+    };
+
     /// The name in hook files and in what a hook is given.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::PreToolUse => "PreToolUse",
             Self::PostToolUse => "PostToolUse",
@@ -67,6 +78,36 @@ impl HookEvent {
     /// Whether plain text on standard output is context for the model.
     pub(super) fn takes_text(self) -> bool {
         matches!(self, Self::UserPromptSubmit | Self::SessionStart)
+    }
+
+    /// Whether it is about a call.
+    pub(super) fn is_of_call(self) -> bool {
+        matches!(self, Self::PreToolUse | Self::PostToolUse)
+    }
+
+    /// What a matcher can be for, where that is no tool: nothing, if only the program knows.
+    pub(super) fn subjects(self) -> &'static [&'static str] {
+        match self {
+            Self::SessionStart => &["startup", "resume"],
+            Self::PreCompact => &["manual", "auto"],
+            _ => &[],
+        }
+    }
+
+    /// What its subjects are called.
+    pub(super) fn subject(self) -> &'static str {
+        match self {
+            Self::PreCompact => "trigger",
+            _ => "source",
+        }
+    }
+
+    /// What a matcher can be for with other agents.
+    pub(super) fn foreign_subjects(self) -> &'static [&'static str] {
+        match self {
+            Self::SessionStart => &["clear", "compact", "fork"],
+            _ => &[],
+        }
     }
 
     /// Whether a matcher says something about the event.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use harness_core::{ActiveCall, Caller, RunContext, Text, ToolOutcome, UserMessage, UserPart};
+use harness_core::{Caller, RunContext, Text, ToolOutcome, UserMessage, UserPart};
 use serde_json::{Map, Value, json};
 
 use super::hook_event::HookEvent;
@@ -11,9 +11,6 @@ use super::hook_event::HookEvent;
 /// given it as `transcript_path`; without one, that is `null`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TranscriptPath(pub PathBuf);
-
-/// The tools whose `path` is a file, which others call `file_path`.
-const FILE_TOOLS: [&str; 3] = ["read", "write", "edit"];
 
 /// Who asks, and from where.
 pub(super) struct Asker {
@@ -68,41 +65,6 @@ fn absolute(folder: Option<&Path>) -> PathBuf {
 pub(super) fn fields<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
     let fields = fields.into_iter();
     fields.map(|(key, value)| (key.to_owned(), value)).collect()
-}
-
-/// The fields that tell of a call.
-pub(super) fn call_fields(call: &ActiveCall, folder: &Path) -> Map<String, Value> {
-    let mut input = call.arguments.as_ref().clone();
-    if let (Some(file), Some(input)) = (file_of(call, folder), input.as_object_mut()) {
-        input.insert("file_path".to_owned(), file);
-    }
-    fields([
-        ("tool_name", json!(call.name)),
-        ("tool_input", input),
-        ("tool_use_id", json!(call.id)),
-    ])
-}
-
-/// The file of a call, absolute, as the hooks of others look for it.
-fn file_of(call: &ActiveCall, folder: &Path) -> Option<Value> {
-    let input = call.arguments.as_object()?;
-    if !FILE_TOOLS.contains(&call.name.as_str()) || input.contains_key("file_path") {
-        return None;
-    }
-    let path = input.get("path")?.as_str()?;
-    Some(json!(folder.join(path).to_string_lossy()))
-}
-
-/// The arguments that a hook gave back, without the `file_path` that it was given: one that it changed is the
-/// `path`.
-pub(super) fn arguments_of(call: &ActiveCall, folder: &Path, mut updated: Value) -> Value {
-    if let (Some(given), Some(updated)) = (file_of(call, folder), updated.as_object_mut())
-        && let Some(file) = updated.remove("file_path")
-        && (file != given || !updated.contains_key("path"))
-    {
-        updated.insert("path".to_owned(), file);
-    }
-    updated
 }
 
 /// How a tool ended, for a hook.

@@ -15,11 +15,17 @@ pub(super) struct Joined {
     /// Why it is blocked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) block: Option<String>,
+    /// How many hooks were asked.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(super) asked: u32,
     /// The first hook that blocks or ends the run, and its file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) by: Option<(String, String)>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) decision: Option<Word>,
+    /// The hook that decided that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) decided_by: Option<String>,
     /// Why it was decided like that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reason: Option<String>,
@@ -38,6 +44,11 @@ pub(super) struct Joined {
     /// What people are told, when it is told.
     #[serde(skip)]
     pub(super) warnings: Vec<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "that is how serde asks")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// A decision, on record.
@@ -67,6 +78,7 @@ impl Joined {
     }
 
     fn take(&mut self, hook: &Hook, answer: Answer) {
+        self.asked = self.asked.saturating_add(1);
         self.cancelled |= answer.cancelled;
         self.warnings.extend(answer.warning);
         self.context.extend(answer.context);
@@ -95,6 +107,7 @@ impl Joined {
             };
             if self.decision.is_none_or(|known| word > known) {
                 self.decision = Some(word);
+                self.decided_by = Some(hook.label());
                 self.reason = reason;
             }
         }
