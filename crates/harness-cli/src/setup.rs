@@ -168,6 +168,10 @@ impl Setup {
         if let Some(note) = sandbox.note().filter(|_| guards.is_some()) {
             stderr::note(&note);
         }
+        if guards.is_some() && demo.is_none() {
+            let notes = sandbox.absent().chain(run_permissions::width(self));
+            notes.for_each(|note| stderr::note(&note));
+        }
         let mut workspace = self.workspace(folder);
         let place = run_permissions::place(self, folder, demo.is_some(), sandbox.policy.is_some());
         if let Some(policy) = sandbox.policy {
@@ -234,6 +238,10 @@ impl Setup {
             default_harness(options).map_err(|error| Failure::configuration(error.to_string()))?;
         for warning in &agent.assembly().warnings {
             stderr::note(warning);
+        }
+        if guards.is_some() && demo.is_none() {
+            let doubts = run_permissions::doubts(self, &run_permissions::tools(&agent))?;
+            doubts.iter().for_each(|doubt| stderr::note(doubt));
         }
         Ok((agent, demo))
     }

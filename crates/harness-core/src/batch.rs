@@ -290,16 +290,21 @@ impl<'a> Batch<'a> {
         if let Some(permit) = cx.value::<Permit>()
             && !permit.covers(&call.name, &call.effects(cx), &call.arguments)
         {
-            return ToolOutcome::Denied {
-                by: "permissions".to_owned(),
-                reason: "the call was changed after it had been allowed, or what it leads to was. Make it \
-                         again."
-                    .to_owned(),
-            };
+            return denied(
+                "the call was changed after it had been allowed, or what it leads to was. Make it again.",
+            );
         }
         let name = self.next_step_name(call.index);
+        let withdrawal = cx.value::<Permit>().and_then(Permit::withdrawal);
         let effect = async {
             let clock = cx.clock();
+            // Here, and not before: a call that is on record was made.
+            if let Some(reason) = withdrawal {
+                return Record::Tool {
+                    outcome: denied(reason),
+                    elapsed: Duration::ZERO,
+                };
+            }
             let start = clock.now();
             let tool_cx = ToolContext::new(cx.clone(), call.id.clone());
             let run = tool.call_valid(&tool_cx, call.arguments.as_ref().clone());
@@ -464,6 +469,14 @@ impl OnRecord for Batch<'_> {
 impl ToolEnd for Batch<'_> {
     fn run<'f>(&'f self, cx: &'f RunContext, call: ActiveCall) -> BoxFuture<'f, ToolOutcome> {
         Box::pin(self.execute(cx, call))
+    }
+}
+
+/// What a permit does not let through.
+fn denied(reason: &str) -> ToolOutcome {
+    ToolOutcome::Denied {
+        by: "permissions".to_owned(),
+        reason: reason.to_owned(),
     }
 }
 

@@ -22,6 +22,7 @@ pub struct Permit {
     except: Option<Exception>,
     arguments: Option<Arc<Value>>,
     preview: Option<u64>,
+    withdrawn: Option<String>,
 }
 
 impl Permit {
@@ -33,7 +34,15 @@ impl Permit {
             except: None,
             arguments: None,
             preview: None,
+            withdrawn: None,
         }
+    }
+
+    /// Taken back since, for this reason: a call whose end is on record ends as it did, and any other one is
+    /// refused.
+    pub fn withdrawn(mut self, reason: impl Into<String>) -> Self {
+        self.withdrawn = Some(reason.into());
+        self
     }
 
     /// Without the files of folders that this says yes to, by their real paths; a file that is itself among the
@@ -92,6 +101,11 @@ impl Permit {
         })
     }
 
+    /// Why it was taken back, if it was.
+    pub(crate) fn withdrawal(&self) -> Option<&str> {
+        self.withdrawn.as_deref()
+    }
+
     /// Whether a call of this tool with these effects and arguments is what was let through.
     pub(crate) fn covers(&self, tool: &str, effects: &ToolEffects, arguments: &Value) -> bool {
         self.effects == *effects
@@ -112,6 +126,7 @@ impl std::fmt::Debug for Permit {
             .field("tool", &self.tool)
             .field("arguments", &self.arguments)
             .field("preview", &self.preview)
+            .field("withdrawn", &self.withdrawn)
             .finish_non_exhaustive()
     }
 }
