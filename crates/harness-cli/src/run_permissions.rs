@@ -76,6 +76,9 @@ pub(crate) fn rules(setup: &Setup) -> Result<Vec<(Layer, Rule, Origin)>, Failure
 /// What is to be said once of a folder that is no project, if it is none.
 pub(crate) fn width(setup: &Setup) -> Option<String> {
     let what = setup.settings.trust.width()?;
+    if setup.settings.permissions.allow_all {
+        return None;
+    }
     Some(format!(
         "{} is no project: {what} is in it, so that everything but reading is asked about, whatever is trusted; \
          work in the folder of a project (-C)",

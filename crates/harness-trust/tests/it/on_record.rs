@@ -69,20 +69,22 @@ fn nobody_is_asked_again_about_a_call_that_was_decided() {
     assert_eq!(stage.approver.questions().len(), 1);
 }
 
+/// The rules before, the rules now, what is said of the tool now, the audit, whether it runs.
+type Case<'a> = (
+    &'a [(Layer, Verdict, &'a str)],
+    &'a [(Layer, Verdict, &'a str)],
+    Option<Verdict>,
+    &'a str,
+    bool,
+);
+
 /// A rule that denies and was added since counts for more than a yes on record, whoever gave that; one that asks
 /// does not take back a person's word.
 #[test]
 fn a_yes_on_record_opens_nothing_that_is_denied_now() {
     use Verdict::{Allow, Ask, Deny};
+
     let write_a = ("put", "a");
-    type Case<'a> = (
-        &'a [(Layer, Verdict, &'a str)],
-        &'a [(Layer, Verdict, &'a str)],
-        Option<Verdict>,
-        &'a str,
-        bool,
-    );
-    // The rules before, the rules now, what is said of the tool now, the audit, whether it runs.
     let cases: &[Case<'_>] = &[
         (
             &[],
