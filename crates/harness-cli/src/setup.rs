@@ -170,7 +170,9 @@ impl Setup {
         }
         if guards.is_some() && demo.is_none() {
             let notes = sandbox.absent().chain(run_permissions::width(self));
-            notes.for_each(|note| stderr::note(&note));
+            for note in notes {
+                stderr::note(&note);
+            }
         }
         let mut workspace = self.workspace(folder);
         let place = run_permissions::place(self, folder, demo.is_some(), sandbox.policy.is_some());
@@ -241,7 +243,9 @@ impl Setup {
         }
         if guards.is_some() && demo.is_none() {
             let doubts = run_permissions::doubts(self, &run_permissions::tools(&agent))?;
-            doubts.iter().for_each(|doubt| stderr::note(doubt));
+            for doubt in &doubts {
+                stderr::note(doubt);
+            }
         }
         Ok((agent, demo))
     }
