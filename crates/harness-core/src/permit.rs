@@ -2,10 +2,17 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::journal::Record;
+use crate::outcome::ToolOutcome;
 use crate::tool_effect::{ToolEffect, ToolEffects};
+
+/// Why a call is not let through that is not what a policy let through.
+pub(crate) const CHANGED: &str =
+    "the call was changed after it had been allowed, or what it leads to was. Make it again.";
 
 /// What a policy let through: a [value](crate::RunContext::with_value) of the call's context, put there by the
 /// policy for all that is inside of it.
@@ -101,9 +108,21 @@ impl Permit {
         })
     }
 
-    /// Why it was taken back, if it was.
-    pub(crate) fn withdrawal(&self) -> Option<&str> {
-        self.withdrawn.as_deref()
+    /// The end of a call that it was taken back for, if it was.
+    pub(crate) fn withdrawal(&self) -> Option<Record> {
+        let reason = self.withdrawn.as_deref()?;
+        Some(Record::Tool {
+            outcome: Self::denied(reason),
+            elapsed: Duration::ZERO,
+        })
+    }
+
+    /// The end of a call that is not let through.
+    pub(crate) fn denied(reason: &str) -> ToolOutcome {
+        ToolOutcome::Denied {
+            by: "permissions".to_owned(),
+            reason: reason.to_owned(),
+        }
     }
 
     /// Whether a call of this tool with these effects and arguments is what was let through.
