@@ -399,6 +399,10 @@ pub(crate) struct TelemetryArguments {
 }
 
 #[derive(Args, Debug)]
+#[command(
+    after_long_help = "Exit status: 0 a run could begin, 2 it could not. With --run, --read, --write or --net: 0 all \
+    is allowed, 4 something would be asked about, 5 something is denied; 2 wrong usage or configuration."
+)]
 pub(crate) struct DoctorArguments {
     #[command(flatten)]
     pub(crate) model: ModelArguments,

@@ -16,6 +16,8 @@ pub(crate) struct CommandSandbox {
     pub(crate) profile: Profile,
     /// What the machine lacks for it.
     pub(crate) missing: Vec<String>,
+    /// Paths of the settings where nothing is, each with its key.
+    absent: Vec<(&'static str, PathBuf)>,
 }
 
 impl CommandSandbox {
@@ -25,6 +27,7 @@ impl CommandSandbox {
             policy: None,
             profile: Profile::Off,
             missing: Vec::new(),
+            absent: Vec::new(),
         }
     }
 
@@ -38,6 +41,7 @@ impl CommandSandbox {
             return Ok(Self::off());
         }
         let policy = policy(setup, folder, profile);
+        let absent = absent(setup, folder);
         let abilities = Abilities::of_this_machine();
         let missing = abilities.missing(&policy);
         let lacks = missing.iter().any(harness_sandbox::Missing::is_required);
@@ -47,6 +51,7 @@ impl CommandSandbox {
                 policy: Some(policy),
                 profile,
                 missing,
+                absent,
             });
         }
         if let Some(asked) = asked {
@@ -61,6 +66,7 @@ impl CommandSandbox {
             policy: None,
             profile,
             missing,
+            absent,
         })
     }
 
@@ -69,11 +75,28 @@ impl CommandSandbox {
         let lost = self.policy.is_none() && self.profile != Profile::Off;
         lost.then(|| {
             format!(
-                "commands run without a sandbox, and are asked about: {}",
+                "commands run without a sandbox, and are asked about: {}; --sandbox off says no more of it",
                 self.missing.join("; ")
             )
         })
     }
+
+    /// The paths of the settings that count for nothing, since nothing is there.
+    pub(crate) fn absent(&self) -> impl Iterator<Item = String> {
+        self.absent.iter().map(|(key, path)| {
+            let path = path.display();
+            format!("sandbox.{key}: {path} is not there, so it counts for nothing; make it, or remove it")
+        })
+    }
+}
+
+fn absent(setup: &Setup, folder: &Path) -> Vec<(&'static str, PathBuf)> {
+    let settings = &setup.settings.permissions;
+    let writable = settings.writable.iter().map(|path| ("writable", path));
+    let hidden = settings.hidden.iter().map(|path| ("hidden", path));
+    let all = writable.chain(hidden);
+    let all = all.map(|(key, path)| (key, folder.join(setup.environment.expand_home(path))));
+    all.filter(|(_, path)| !path.exists()).collect()
 }
 
 fn policy(setup: &Setup, folder: &Path, profile: Profile) -> Policy {

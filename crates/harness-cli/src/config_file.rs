@@ -164,23 +164,29 @@ impl ConfigFile {
     /// Parses a file's text. The error names the file, the line and the column.
     pub(crate) fn parse(text: &str, path: &Path) -> Result<Self, Failure> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        toml::from_str::<Self>(text).map_err(|error| {
-            let place = error.span().map_or_else(String::new, |span| {
-                let (line, column) = position(text, span.start);
-                format!(":{line}:{column}")
-            });
-            let message = format!("{}{place}: {}", path.display(), error.message().trim());
-            let failure = Failure::configuration(message);
-            match suggestion(error.message()) {
-                Some(key) => failure.hint(format!("did you mean `{key}`?")),
-                None => failure,
-            }
-        })
+        let file = toml::from_str::<Self>(text);
+        let mut file = file.map_err(|error| unreadable(text, path, &error))?;
+        file.permissions.locate(text);
+        Ok(file)
+    }
+}
+
+/// What is wrong with a file: with its place, and what was likely meant.
+pub(crate) fn unreadable(text: &str, path: &Path, error: &toml::de::Error) -> Failure {
+    let place = error.span().map_or_else(String::new, |span| {
+        let (line, column) = position(text, span.start);
+        format!(":{line}:{column}")
+    });
+    let message = format!("{}{place}: {}", path.display(), error.message().trim());
+    let failure = Failure::configuration(message);
+    match suggestion(error.message()) {
+        Some(key) => failure.hint(format!("did you mean `{key}`?")),
+        None => failure,
     }
 }
 
 /// Line and column, from 1, in characters.
-fn position(text: &str, offset: usize) -> (usize, usize) {
+pub(crate) fn position(text: &str, offset: usize) -> (usize, usize) {
     let before = &text[..text.floor_char_boundary(offset)];
     let line = before.matches('\n').count() + 1;
     let column = before

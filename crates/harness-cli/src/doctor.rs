@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use harness_agent::middlewares::PlanState;
 use harness_core::{Caller, Limits};
 use harness_telemetry::export::OtlpTarget;
+use harness_trust::Verdict;
 
 use crate::arguments::DoctorArguments;
 use crate::demo::DemoProject;
@@ -21,7 +22,7 @@ use crate::settings::{FileState, Setting, Settings};
 use crate::setup::Setup;
 use crate::terminal::one_line;
 use crate::tools_command::no_model;
-use crate::{permission_report, skill_report, stdout};
+use crate::{permission_report, run_permissions, skill_report, stdout};
 
 /// A report in the making.
 #[derive(Default)]
@@ -65,12 +66,18 @@ impl Report {
     }
 }
 
-/// Reports. Exit status 0 if a run could begin, 2 if not.
+/// Reports. Exit status 0 if a run could begin, 2 if not; about effects, by the worst of what would be decided.
 pub(crate) async fn run(arguments: DoctorArguments) -> Result<ExitCode, Failure> {
     if arguments.asks_about_effects() {
         let setup = Setup::permitted(&arguments.model, &arguments.agent, &arguments.permissions)?;
-        stdout::print(&permission_report::decisions(&setup, &arguments)?)?;
-        return Ok(Exit::Finished.into());
+        let (text, verdict) = permission_report::decisions(&setup, &arguments)?;
+        stdout::print(&text)?;
+        return Ok(match verdict {
+            Verdict::Allow => Exit::Finished,
+            Verdict::Ask => Exit::Asked,
+            Verdict::Deny => Exit::Denied,
+        }
+        .into());
     }
     let mut report = Report::default();
     report.heading("harness");
@@ -86,8 +93,8 @@ pub(crate) async fn run(arguments: DoctorArguments) -> Result<ExitCode, Failure>
             report_settings(&mut report, &setup.settings);
             report_environment(&mut report, &setup.environment, &setup.settings);
             report_model(&mut report, &setup).await;
-            report_tools(&mut report, &setup, &arguments);
-            report_permissions(&mut report, &setup);
+            let tools = report_tools(&mut report, &setup, &arguments);
+            report_permissions(&mut report, &setup, &tools);
             report_hooks(&mut report, &setup, &arguments);
             report_prompts(&mut report, &setup, &arguments).await;
             report_skills(&mut report, &setup);
@@ -271,7 +278,8 @@ async fn report_model(report: &mut Report, setup: &Setup) {
     }
 }
 
-fn report_tools(report: &mut Report, setup: &Setup, arguments: &DoctorArguments) {
+/// Gives the names of all tools, on offer or not.
+fn report_tools(report: &mut Report, setup: &Setup, arguments: &DoctorArguments) -> Vec<String> {
     report.heading("tools");
     match setup.workspace(&setup.folder).shell().find_shell() {
         Ok(shell) => report.line("shell", &shell.display().to_string()),
@@ -298,12 +306,14 @@ fn report_tools(report: &mut Report, setup: &Setup, arguments: &DoctorArguments)
                 );
             }
             report.line("batches", &agent.assembly().batches.why);
+            return run_permissions::tools(&agent);
         }
         Err(failure) => report.problem(&failure),
     }
+    Vec::new()
 }
 
-fn report_permissions(report: &mut Report, setup: &Setup) {
+fn report_permissions(report: &mut Report, setup: &Setup, tools: &[String]) {
     report.heading("permissions");
     match permission_report::lines(setup) {
         Ok(lines) => {
@@ -312,6 +322,9 @@ fn report_permissions(report: &mut Report, setup: &Setup) {
             }
         }
         Err(failure) => report.problem(&failure),
+    }
+    for doubt in run_permissions::doubts(setup, tools).unwrap_or_default() {
+        report.line("note", &one_line(&doubt));
     }
 }
 

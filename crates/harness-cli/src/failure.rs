@@ -13,6 +13,10 @@ pub(crate) enum Exit {
     Usage,
     /// A limit ended the run.
     Limit,
+    /// What was asked about would be asked about.
+    Asked,
+    /// It would be refused.
+    Denied,
     /// A signal ended the run: 128 + its number.
     Signal(u8),
 }
@@ -24,6 +28,8 @@ impl From<Exit> for ExitCode {
             Exit::Failed => 1,
             Exit::Usage => 2,
             Exit::Limit => 3,
+            Exit::Asked => 4,
+            Exit::Denied => 5,
             Exit::Signal(number) => 128 + number,
         })
     }

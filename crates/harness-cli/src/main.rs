@@ -23,6 +23,7 @@ mod permission_report;
 mod permission_settings;
 mod plan;
 mod progress;
+mod project_contents;
 mod project_trust;
 mod prompt_command;
 mod prompt_input;

@@ -42,7 +42,13 @@ pub(crate) fn lines(setup: &Setup) -> Result<Lines, Failure> {
         "built-in rules",
         "see docs/security.md; `harness doctor --run COMMAND` shows which rule decides".to_owned(),
     );
+    if let Some(note) = run_permissions::width(setup) {
+        line("note", note);
+    }
     let sandbox = CommandSandbox::of(setup, &setup.folder)?;
+    for note in sandbox.absent() {
+        line("note", note);
+    }
     match &sandbox.policy {
         Some(policy) => line("sandbox", policy.to_string()),
         None if sandbox.missing.is_empty() => line("sandbox", "off".to_owned()),
@@ -62,8 +68,12 @@ pub(crate) fn lines(setup: &Setup) -> Result<Lines, Failure> {
     Ok(lines)
 }
 
-/// What would be decided about the effects that were asked about.
-pub(crate) fn decisions(setup: &Setup, arguments: &DoctorArguments) -> Result<String, Failure> {
+/// What would be decided about the effects that were asked about, and the worst of it.
+pub(crate) fn decisions(
+    setup: &Setup,
+    arguments: &DoctorArguments,
+) -> Result<(String, Verdict), Failure> {
+    let mut worst = Verdict::Allow;
     let sandbox = CommandSandbox::of(setup, &setup.folder)?;
     let place = run_permissions::place(setup, &setup.folder, false, sandbox.policy.is_some());
     let permissions = run_permissions::permissions(setup, place, false, Arc::new(Never), None)?;
@@ -72,6 +82,7 @@ pub(crate) fn decisions(setup: &Setup, arguments: &DoctorArguments) -> Result<St
     let mut tell = |title: String, tool: &str, effect: ToolEffect| {
         let effects = ToolEffects::new([effect]);
         let decisions = permissions.decide(tool, &effects, None);
+        worst = worst.max(decisions.verdict);
         let _ = writeln!(text, "{}: {}", decisions.verdict, one_line(&title));
         if let Some((verdict, folder)) = trust.found().tools.get(tool) {
             let folder = folder.display();
@@ -116,5 +127,5 @@ pub(crate) fn decisions(setup: &Setup, arguments: &DoctorArguments) -> Result<St
             ToolEffect::Network(host.clone()),
         );
     }
-    Ok(text)
+    Ok((text, worst))
 }

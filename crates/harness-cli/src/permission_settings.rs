@@ -1,11 +1,13 @@
 //! Rules about what may be done, and the sandbox: from files and flags.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use harness_sandbox::Profile;
 use harness_trust::{Layer, Rule, Verdict};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
+use crate::config_file::{position, unreadable};
 use crate::environment::{Environment, MANAGED_PERMISSIONS};
 use crate::failure::Failure;
 use crate::named_file;
@@ -16,9 +18,49 @@ use crate::settings::{Origin, Setting, put};
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct PermissionsConfig {
-    pub(crate) allow: Vec<String>,
-    pub(crate) deny: Vec<String>,
-    pub(crate) ask: Vec<String>,
+    pub(crate) allow: Vec<WrittenRule>,
+    pub(crate) deny: Vec<WrittenRule>,
+    pub(crate) ask: Vec<WrittenRule>,
+}
+
+impl PermissionsConfig {
+    /// Says where in `text`, which it was read from, its rules stand.
+    pub(crate) fn locate(&mut self, text: &str) {
+        for rule in [&mut self.allow, &mut self.deny, &mut self.ask]
+            .into_iter()
+            .flatten()
+        {
+            rule.place = position(text, rule.start);
+        }
+    }
+}
+
+/// A rule as it stands in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WrittenRule {
+    pub(crate) text: String,
+    /// The byte that it begins at.
+    start: usize,
+    /// Its line and column, from 1.
+    place: (usize, usize),
+}
+
+impl<'de> Deserialize<'de> for WrittenRule {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let spanned = toml::Spanned::<String>::deserialize(deserializer)?;
+        Ok(Self {
+            start: spanned.span().start,
+            text: spanned.into_inner(),
+            place: (1, 1),
+        })
+    }
+}
+
+impl fmt::Display for WrittenRule {
+    /// `LINE:COLUMN`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.place.0, self.place.1)
+    }
 }
 
 /// What a file says under `[sandbox]`.
@@ -75,9 +117,10 @@ impl PermissionSettings {
             (Verdict::Ask, &permissions.ask),
         ];
         for (verdict, rules) in all {
-            for rule in rules {
-                let rule = Rule::parse(verdict, rule).map_err(|error| {
-                    Failure::configuration(format!("{origin}: permissions.{verdict}: {error}"))
+            for written in rules {
+                let rule = Rule::parse(verdict, &written.text).map_err(|error| {
+                    let place = format!("{origin}:{written}");
+                    Failure::configuration(format!("{place}: permissions.{verdict}: {error}"))
                 })?;
                 self.rules.push((layer, rule, origin.clone()));
             }
@@ -106,7 +149,8 @@ impl PermissionSettings {
             ))
             .hint("move [sandbox] to your own configuration"));
         }
-        for rule in &permissions.allow {
+        for written in &permissions.allow {
+            let rule = &written.text;
             let kind = rule.split('(').next().unwrap_or_default().trim();
             let inner = rule
                 .split_once('(')
@@ -118,7 +162,7 @@ impl PermissionSettings {
             };
             if !is_own {
                 return Err(Failure::configuration(format!(
-                    "{place}: a project cannot allow `{rule}`: only paths in itself, and commands, hosts and \
+                    "{place}:{written}: a project cannot allow `{rule}`: only paths in itself, and commands, hosts and \
                      tools by name"
                 ))
                 .hint("move the rule to your own configuration"));
@@ -142,8 +186,9 @@ impl PermissionSettings {
         }
         let problem = |what: String| Failure::configuration(format!("{}: {what}", path.display()));
         let text = named_file::read(&path).map_err(|error| problem(error.to_string()))?;
-        let file: ManagedFile =
-            toml::from_str(&text).map_err(|error| problem(error.message().trim().to_owned()))?;
+        let mut file: ManagedFile =
+            toml::from_str(&text).map_err(|error| unreadable(&text, &path, &error))?;
+        file.permissions.locate(&text);
         let origin = Origin::Managed(path.clone());
         self.take_config(&file.permissions, file.sandbox, &origin)
     }

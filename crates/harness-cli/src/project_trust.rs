@@ -18,6 +18,8 @@ pub(crate) struct ProjectTrust {
     folder: PathBuf,
     /// What the store says of it.
     found: Found,
+    /// The user's home.
+    home: Option<PathBuf>,
 }
 
 impl ProjectTrust {
@@ -44,6 +46,7 @@ impl ProjectTrust {
             flag,
             folder: folder.to_owned(),
             found: found.unwrap_or_default(),
+            home: environment.home(),
         })
     }
 
@@ -51,8 +54,24 @@ impl ProjectTrust {
     pub(crate) fn is_full(&self) -> bool {
         match self.flag {
             Some(flag) => flag == Trust::Full,
-            None => self.found.is_full(),
+            None => self.found.is_full() && self.too_wide().is_none(),
         }
+    }
+
+    /// What a word of the store for the whole of it would trust, if that is no project: it counts for nothing then.
+    fn too_wide(&self) -> Option<&'static str> {
+        let (_, folder) = self.found.trust.as_ref()?;
+        width(folder, self.home.as_deref())
+    }
+
+    /// What all lies in the folder that is worked in, if that is no project.
+    pub(crate) fn width(&self) -> Option<&'static str> {
+        width(&self.folder, self.home.as_deref())
+    }
+
+    /// Whether the whole project can be trusted for longer than one command.
+    pub(crate) fn can_be_kept(&self) -> bool {
+        width(self.project(), self.home.as_deref()).is_none()
     }
 
     /// Whether anybody has said anything of it.
@@ -66,7 +85,11 @@ impl ProjectTrust {
             (Some(flag), ..) => flag == Trust::Full,
             // Who said no to a folder within a trusted one wants nothing from above there, either.
             (None, Some((Trust::None, _)), _) | (None, _, None) => false,
-            (None, _, Some(store)) => store.find(project).is_ok_and(|found| found.is_full()),
+            (None, _, Some(store)) => store.find(project).is_ok_and(|found| {
+                let folder = found.trust.as_ref().map(|(_, folder)| folder);
+                let is_wide = |folder: &PathBuf| width(folder, self.home.as_deref()).is_some();
+                found.is_full() && !folder.is_some_and(is_wide)
+            }),
         }
     }
 
@@ -87,6 +110,9 @@ impl ProjectTrust {
 
     /// What trusts the project, in words that follow a semicolon.
     pub(crate) fn way(&self) -> String {
+        if !self.can_be_kept() {
+            return "--trust trusts its project for one command".to_owned();
+        }
         format!(
             "`harness trust allow {}` trusts its project, --trust does so for one command",
             shell_word(&self.project().display().to_string())
@@ -98,12 +124,26 @@ impl ProjectTrust {
         match (self.flag, &self.found.trust) {
             (Some(Trust::Full), _) => "trusted for this command".to_owned(),
             (Some(Trust::None), _) => "not trusted: so it was said for this command".to_owned(),
+            (None, Some((Trust::Full, folder))) if self.too_wide().is_some() => format!(
+                "not trusted: {} is too wide to be, but for one command (--trust)",
+                folder.display()
+            ),
             (None, Some((trust, folder))) => {
                 let not = if *trust == Trust::None { "not " } else { "" };
                 format!("{not}trusted, by what was said of {}", folder.display())
             }
             (None, None) => "not trusted: nobody has said so".to_owned(),
         }
+    }
+}
+
+/// What lies in a folder, if it is no project: the home, a folder around it, or all of the machine.
+pub(crate) fn width(folder: &Path, home: Option<&Path>) -> Option<&'static str> {
+    let home = home.and_then(|home| home.canonicalize().ok());
+    match home {
+        _ if folder.parent().is_none() => Some("every folder of the machine"),
+        Some(home) if home.starts_with(folder) => Some("everything in your home folder"),
+        _ => None,
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use harness_agent::AgentHarness;
 use harness_agent::middlewares::{PlanModeMiddleware, UserHooksMiddleware};
 use harness_core::Caller;
 use harness_trust::{
@@ -71,6 +72,61 @@ pub(crate) fn rules(setup: &Setup) -> Result<Vec<(Layer, Rule, Origin)>, Failure
     }
     Ok(rules)
 }
+
+/// What is to be said once of a folder that is no project, if it is none.
+pub(crate) fn width(setup: &Setup) -> Option<String> {
+    let what = setup.settings.trust.width()?;
+    if setup.settings.permissions.allow_all {
+        return None;
+    }
+    Some(format!(
+        "{} is no project: {what} is in it, so that everything but reading is asked about, whatever is trusted; \
+         work in the folder of a project (-C)",
+        setup.folder.display()
+    ))
+}
+
+/// The names of all tools, on offer or not.
+pub(crate) fn tools(agent: &AgentHarness) -> Vec<String> {
+    let on_offer = agent.loop_config().tools().iter();
+    let on_offer = on_offer.map(|tool| tool.spec().name.clone());
+    let decided = agent.assembly().tools.iter().map(|it| it.tool.clone());
+    on_offer.chain(decided).collect()
+}
+
+/// What rules and words for tools likely do not mean as they are written, each in one sentence.
+pub(crate) fn doubts(setup: &Setup, tools: &[String]) -> Result<Vec<String>, Failure> {
+    let mut doubts = Vec::new();
+    for (_, rule, origin) in rules(setup)? {
+        let doubt = rule.subject.doubt();
+        doubts.extend(doubt.map(|doubt| format!("{origin}: {doubt}")));
+        let named: Vec<&String> = tools
+            .iter()
+            .filter(|tool| rule.subject.names_tool(tool) == Some(true))
+            .collect();
+        let is_of_tool = rule.subject.names_tool("").is_some();
+        if is_of_tool && named.is_empty() {
+            doubts.push(format!("{origin}: `{rule}` is about no tool that there is"));
+        } else if let Some(tool) = named.iter().find(|tool| TELLING.contains(&tool.as_str())) {
+            doubts.push(format!(
+                "{origin}: `{rule}` is not about `{tool}`, which says what it does; `harness trust deny --tool \
+                 {tool}` is"
+            ));
+        }
+    }
+    for (tool, (verdict, folder)) in &setup.settings.trust.found().tools {
+        if !tools.contains(tool) {
+            let folder = folder.display();
+            doubts.push(format!(
+                "{verdict} the tool {tool} (by what was said of {folder}): there is no such tool"
+            ));
+        }
+    }
+    Ok(doubts)
+}
+
+/// Tools that say what they do: rules about tools are not about them.
+const TELLING: &[&str] = &["bash", "read", "write", "edit", "grep", "find", "ls"];
 
 /// What the program's own tools need outside of the workspace: skills are read, plans are written. Its settings, and
 /// what it holds to be trusted, are asked about also where the workspace is around them, as a home is.

@@ -166,6 +166,12 @@ impl Setup {
         if let Some(note) = sandbox.note().filter(|_| guards.is_some()) {
             stderr::note(&note);
         }
+        if guards.is_some() && demo.is_none() {
+            let notes = sandbox.absent().chain(run_permissions::width(self));
+            for note in notes {
+                stderr::note(&note);
+            }
+        }
         let mut workspace = self.workspace(folder);
         let place = run_permissions::place(self, folder, demo.is_some(), sandbox.policy.is_some());
         if let Some(policy) = sandbox.policy {
@@ -235,6 +241,12 @@ impl Setup {
         }
         if let Some(hooks) = guards.and_then(|guards| guards.hooks.as_ref()) {
             hook_files::tell_misfits(hooks.hooks(), &agent);
+        }
+        if guards.is_some() && demo.is_none() {
+            let doubts = run_permissions::doubts(self, &run_permissions::tools(&agent))?;
+            for doubt in &doubts {
+                stderr::note(doubt);
+            }
         }
         Ok((agent, demo))
     }

@@ -26,7 +26,7 @@ pub(crate) enum TrustCommand {
     Deny(TrustChange),
     /// Ask about a tool, or about what a rule speaks of, in a project.
     Ask(TrustAsk),
-    /// Forget all that was said of a folder.
+    /// Forget all that was said of a folder, or a rule or a tool of it.
     Forget(TrustForget),
 }
 
@@ -77,4 +77,10 @@ pub(crate) struct TrustForget {
     /// working folder.
     #[arg(value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
+    /// Only what was said of this tool. Can be given more than once.
+    #[arg(long = "tool", value_name = "NAME")]
+    pub(crate) tools: Vec<String>,
+    /// Only this rule, as `harness trust list` shows it. Can be given more than once.
+    #[arg(long = "rule", value_name = "RULE")]
+    pub(crate) rules: Vec<String>,
 }

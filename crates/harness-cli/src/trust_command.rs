@@ -147,6 +147,9 @@ fn forget(store: &TrustStore, arguments: &TrustForget) -> Result<ExitCode, Failu
         Some(folder) => std::path::absolute(folder).unwrap_or_else(|_| folder.clone()),
         None => folder(None)?,
     };
+    if !(arguments.tools.is_empty() && arguments.rules.is_empty()) {
+        return forget_only(store, &folder, &arguments.rules, &arguments.tools);
+    }
     if store.forget(&folder).map_err(failed)? {
         return Ok(told(&format!(
             "nothing is said of {} any more",
@@ -155,6 +158,46 @@ fn forget(store: &TrustStore, arguments: &TrustForget) -> Result<ExitCode, Failu
     }
     let failure = Failure::usage(format!("nothing is said of {}", folder.display()));
     Err(failure.hint("`harness trust list` shows of which folders something is"))
+}
+
+/// Takes back single rules and tools; if one is not there, nothing.
+fn forget_only(
+    store: &TrustStore,
+    folder: &Path,
+    rules: &[String],
+    tools: &[String],
+) -> Result<ExitCode, Failure> {
+    let (was_there, said) = store.forget_only(folder, rules, tools).map_err(failed)?;
+    let named = |rule: &String| format!("`{rule}`");
+    let of_tool = |tool: &String| format!("the tool {tool}");
+    let joined = |rules: Vec<&String>, tools: Vec<&String>| {
+        let tools = tools.into_iter().map(of_tool);
+        let all: Vec<String> = tools.chain(rules.into_iter().map(named)).collect();
+        all.join(", ")
+    };
+    let all: Vec<&String> = [&said.deny, &said.ask, &said.allow]
+        .into_iter()
+        .flatten()
+        .collect();
+    if was_there {
+        let forgotten = joined(rules.iter().collect(), tools.iter().collect());
+        return Ok(told(&format!(
+            "nothing is said of {forgotten} in {} any more",
+            folder.display()
+        )));
+    }
+    let absent_rules = rules.iter().filter(|rule| !all.contains(rule)).collect();
+    let absent_tools = tools.iter().filter(|it| !said.tools.contains_key(*it));
+    let failure = Failure::usage(format!(
+        "in {} nothing is said of {}",
+        folder.display(),
+        joined(absent_rules, absent_tools.collect())
+    ));
+    let there = joined(all, said.tools.keys().collect());
+    Err(failure.hint(match there.as_str() {
+        "" => "no rule and no tool is there".to_owned(),
+        there => format!("there is: {there}"),
+    }))
 }
 
 /// The folder that is meant: the one that is named, else the repository that one stands in.
@@ -171,17 +214,14 @@ fn folder(given: Option<&Path>) -> Result<PathBuf, Failure> {
 
 /// Trust in everything is none.
 fn check_width(folder: &Path, environment: &Environment) -> Result<(), Failure> {
-    let home = environment.home().and_then(|home| home.canonicalize().ok());
-    let what = match home {
-        _ if folder.parent().is_none() => "every folder of the machine",
-        Some(home) if home.starts_with(folder) => "everything in your home folder",
-        _ => return Ok(()),
+    let Some(what) = project_trust::width(folder, environment.home().as_deref()) else {
+        return Ok(());
     };
     Err(Failure::usage(format!(
         "{} would trust {what}",
         shell_word(&folder.display().to_string())
     ))
-    .hint("name the folder of a project"))
+    .hint("name the folder of a project; --trust is for one command"))
 }
 
 fn told(what: &str) -> ExitCode {

@@ -6,6 +6,7 @@ use harness_trust::Trust;
 use crate::arguments::AgentArguments;
 use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::project_contents;
 use crate::project_trust::ProjectTrust;
 use crate::setup::working_folder;
 use crate::terminal::one_line;
@@ -19,7 +20,8 @@ pub(crate) fn ask(
 ) -> Result<(), Failure> {
     let folder = working_folder(arguments.cwd.as_deref())?;
     let trust = ProjectTrust::read(environment, &folder, arguments.trust)?;
-    if trust.is_decided() {
+    // A home is no project; the run says so.
+    if trust.is_decided() || !trust.can_be_kept() {
         return Ok(());
     }
     let Some(mut tty) = Tty::open() else {
@@ -29,7 +31,8 @@ pub(crate) fn ask(
     tty.say(&format!(
         "Do you trust {project}?\n  If so, its own configuration, prompts, skills and hooks are used, files in \
          it are changed without a\n  question, and commands run in a sandbox. If not, you are asked about all \
-         that.\n"
+         that.\n{}",
+        brought(&project_contents::lines(&folder))
     ));
     loop {
         tty.forget_typed();
@@ -56,4 +59,13 @@ pub(crate) fn ask(
         }
         return Ok(());
     }
+}
+
+/// What the project brings, as lines of the question.
+fn brought(lines: &[String]) -> String {
+    if lines.is_empty() {
+        return "  It brings nothing of that now.\n".to_owned();
+    }
+    let lines: Vec<String> = lines.iter().map(|line| format!("    {line}\n")).collect();
+    format!("  It brings:\n{}", lines.concat())
 }

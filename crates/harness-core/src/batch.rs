@@ -19,7 +19,7 @@ use crate::message::{StopReason, ToolCall, ToolResult, ToolResults};
 use crate::middleware::ActiveCall;
 use crate::next::{ActingEnd, NextActing, NextTool, OnRecord, ToolEnd};
 use crate::outcome::{OutputPart, ToolOutcome};
-use crate::permit::Permit;
+use crate::permit::{CHANGED, Permit};
 use crate::tool::{Called, Execution, Replay, ToolRef};
 
 /// The calls of one reply, on their way to one outcome each.
@@ -290,16 +290,16 @@ impl<'a> Batch<'a> {
         if let Some(permit) = cx.value::<Permit>()
             && !permit.covers(&call.name, &call.effects(cx), &call.arguments)
         {
-            return ToolOutcome::Denied {
-                by: "permissions".to_owned(),
-                reason: "the call was changed after it had been allowed, or what it leads to was. Make it \
-                         again."
-                    .to_owned(),
-            };
+            return Permit::denied(CHANGED);
         }
         let name = self.next_step_name(call.index);
+        let withdrawal = cx.value::<Permit>().and_then(Permit::withdrawal);
         let effect = async {
             let clock = cx.clock();
+            // Here, and not before: a call that is on record was made.
+            if let Some(record) = withdrawal {
+                return record;
+            }
             let start = clock.now();
             let tool_cx = ToolContext::new(cx.clone(), call.id.clone());
             let run = tool.call_valid(&tool_cx, call.arguments.as_ref().clone());

@@ -2,10 +2,17 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::journal::Record;
+use crate::outcome::ToolOutcome;
 use crate::tool_effect::{ToolEffect, ToolEffects};
+
+/// Why a call is not let through that is not what a policy let through.
+pub(crate) const CHANGED: &str =
+    "the call was changed after it had been allowed, or what it leads to was. Make it again.";
 
 /// What a policy let through: a [value](crate::RunContext::with_value) of the call's context, put there by the
 /// policy for all that is inside of it.
@@ -22,6 +29,7 @@ pub struct Permit {
     except: Option<Exception>,
     arguments: Option<Arc<Value>>,
     preview: Option<u64>,
+    withdrawn: Option<String>,
 }
 
 impl Permit {
@@ -33,7 +41,15 @@ impl Permit {
             except: None,
             arguments: None,
             preview: None,
+            withdrawn: None,
         }
+    }
+
+    /// Taken back since, for this reason: a call whose end is on record ends as it did, and any other one is
+    /// refused.
+    pub fn withdrawn(mut self, reason: impl Into<String>) -> Self {
+        self.withdrawn = Some(reason.into());
+        self
     }
 
     /// Without the files of folders that this says yes to, by their real paths; a file that is itself among the
@@ -92,6 +108,23 @@ impl Permit {
         })
     }
 
+    /// The end of a call that it was taken back for, if it was.
+    pub(crate) fn withdrawal(&self) -> Option<Record> {
+        let reason = self.withdrawn.as_deref()?;
+        Some(Record::Tool {
+            outcome: Self::denied(reason),
+            elapsed: Duration::ZERO,
+        })
+    }
+
+    /// The end of a call that is not let through.
+    pub(crate) fn denied(reason: &str) -> ToolOutcome {
+        ToolOutcome::Denied {
+            by: "permissions".to_owned(),
+            reason: reason.to_owned(),
+        }
+    }
+
     /// Whether a call of this tool with these effects and arguments is what was let through.
     pub(crate) fn covers(&self, tool: &str, effects: &ToolEffects, arguments: &Value) -> bool {
         self.effects == *effects
@@ -112,6 +145,7 @@ impl std::fmt::Debug for Permit {
             .field("tool", &self.tool)
             .field("arguments", &self.arguments)
             .field("preview", &self.preview)
+            .field("withdrawn", &self.withdrawn)
             .finish_non_exhaustive()
     }
 }

@@ -25,7 +25,7 @@ pub enum Error {
     /// The folders that hidden paths lie in hold too much to grant it entry by entry.
     #[error(
         "the sandbox would have to grant more than {limit} files and folders one by one, because of \
-         what is hidden in `{}`",
+         what is hidden in `{}`; hide all of that folder, or nothing in it",
         .folder.display()
     )]
     TooManyEntries {

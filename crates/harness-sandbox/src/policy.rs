@@ -146,7 +146,12 @@ impl fmt::Display for Policy {
         if !self.is_on() {
             return f.write_str("nothing is confined");
         }
-        let writable: Vec<_> = self.writable().map(|it| it.display().to_string()).collect();
+        let mut writable: Vec<String> = Vec::new();
+        for path in self.writable().map(|it| it.display().to_string()) {
+            if !writable.contains(&path) {
+                writable.push(path);
+            }
+        }
         match writable.as_slice() {
             [] => f.write_str("no files can be written")?,
             [one] => write!(f, "files can be written only in {one}")?,

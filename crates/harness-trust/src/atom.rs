@@ -12,12 +12,14 @@ use crate::shell::{Opaque, SimpleCommand, visible};
 pub enum Atom {
     /// It reads this file, or what is in this folder. A real path.
     Read(PathBuf),
-    /// It reads the files of this folder whose names match.
+    /// It reads what a glob of the shell finds in this folder.
     ReadMatching {
         /// A real path.
         folder: PathBuf,
-        /// A glob for one name.
+        /// A glob for one name, or for names in folders: `*.rs`, `*/src/*.rs`.
         names: String,
+        /// What it finds there now: real paths.
+        found: Vec<PathBuf>,
     },
     /// It writes this file, or makes it. A real path.
     Write(PathBuf),
@@ -28,8 +30,10 @@ pub enum Atom {
         /// What it does beside what other atoms say.
         purity: Purity,
         /// The paths that its words name, of a command of which more is not known: real ones. Rules about paths
-        /// that ask or deny look at them.
+        /// that ask or deny look at them. Of a glob, what it finds.
         names: Vec<PathBuf>,
+        /// Globs of which it cannot be said what they find, each with the real folder that it begins in.
+        globs: Vec<(PathBuf, String)>,
     },
     /// It reaches this host: `example.com` or `example.com:443`.
     Net(String),
@@ -47,7 +51,7 @@ impl fmt::Display for Atom {
         let shown = |path: &PathBuf| visible(&path.to_string_lossy());
         match self {
             Self::Read(path) => write!(f, "reads {}", shown(path)),
-            Self::ReadMatching { folder, names } => {
+            Self::ReadMatching { folder, names, .. } => {
                 write!(f, "reads {} in {}", visible(names), shown(folder))
             }
             Self::Write(path) => write!(f, "writes {}", shown(path)),

@@ -1,12 +1,14 @@
 //! From what a tool declares, and from a command line, to what rules decide on.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use globset::GlobBuilder;
 use harness_core::{ToolEffect, ToolEffects};
 
 use crate::atom::Atom;
+use crate::glob_walk::find;
 use crate::known::{Operand, Purity, known};
+use crate::paths::Paths;
 use crate::shell::{
     Access, CommandLine, Opaque, OpaqueKind, Place, Redirect, SimpleCommand, Target, Word,
 };
@@ -84,64 +86,72 @@ impl Atoms {
         let mut reads = Vec::new();
         if let Some(known) = known(&command) {
             purity = known.purity;
-            for operand in known.reads {
-                match read(&operand, command.folder.as_deref()) {
-                    Reads::Path(path) => reads.push((path, None)),
-                    Reads::Files(folder, names) => {
-                        self.links(&folder, &names, surroundings);
-                        reads.push((folder, Some(names)));
-                    }
-                    Reads::Names(folder, names) => {
-                        self.links(&folder, &names, surroundings);
-                        reads.push((folder, None));
-                    }
-                    Reads::Unknown => purity = Purity::Unknown,
-                    Reads::Lost => {
-                        let opaque = Opaque::new(OpaqueKind::Folder, &command.to_string());
-                        self.push(Atom::Opaque(opaque));
-                    }
-                }
-            }
+            let folder = command.folder.as_deref();
+            reads.extend(known.reads.iter().map(|operand| read(operand, folder)));
         }
         // Another repository can lie there, that nobody has spoken of.
         if purity == Purity::ReadOnlyIfTrusted && !is_within(&command, surroundings) {
             purity = Purity::Unknown;
         }
-        let names = match purity {
+        let Named { paths, globs, .. } = match purity {
             Purity::Unknown => named_paths(&command, surroundings),
-            _ => Vec::new(),
+            _ => Named::default(),
         };
+        let shown = command.to_string();
         self.push(Atom::Run {
             command: Box::new(command),
             purity,
-            names,
+            names: paths,
+            globs,
         });
-        for (path, names) in reads {
-            match names {
-                None => self.path(&path, surroundings, Atom::Read),
-                Some(names) => self.path(&path, surroundings, |folder| Atom::ReadMatching {
-                    folder,
-                    names: names.clone(),
-                }),
+        for read in reads {
+            match read {
+                Reads::Path(path) => self.path(&path, surroundings, Atom::Read),
+                Reads::Files(folder, names) => self.glob(&folder, &names, true, surroundings),
+                Reads::Names(folder, names) => self.glob(&folder, &names, false, surroundings),
+                Reads::Unknown(glob) => {
+                    self.push(Atom::Opaque(Opaque::new(OpaqueKind::Glob, &glob)));
+                }
+                Reads::Lost => self.push(Atom::Opaque(Opaque::new(OpaqueKind::Folder, &shown))),
             }
         }
     }
 
-    /// What a glob finds in a folder through links.
-    fn links(&mut self, folder: &Path, names: &str, surroundings: &Surroundings) {
-        let Some(links) = surroundings.paths.links(folder) else {
-            let opaque = Opaque::new(OpaqueKind::Glob, &folder.to_string_lossy());
+    /// What a glob looks at in a folder: its files with all that they hold, or only names.
+    fn glob(&mut self, folder: &Path, names: &str, reads_files: bool, around: &Surroundings) {
+        let real = around.paths.real(folder);
+        let found = real.and_then(|real| Some((find(&*around.paths, &real, names)?, real)));
+        let Some((found, real)) = found else {
+            let glob = folder.join(names);
+            let opaque = Opaque::new(OpaqueKind::Glob, &glob.to_string_lossy());
             return self.push(Atom::Opaque(opaque));
         };
-        let glob = GlobBuilder::new(names).backslash_escape(true).build();
-        let glob = glob.ok().map(|glob| glob.compile_matcher());
-        for link in links {
-            let name = link.file_name().unwrap_or_default();
-            let is_found = glob.as_ref().is_none_or(|glob| glob.is_match(name));
-            // One that leads nowhere is not read.
-            if is_found && let Some(real) = surroundings.paths.real(&link) {
-                self.push(Atom::Read(real));
+        let (linked, plain): (Vec<_>, Vec<_>) = found.matches.into_iter().partition(|it| it.1);
+        // One that leads nowhere is not read.
+        let linked = linked
+            .iter()
+            .filter_map(|(path, _)| around.paths.real(path));
+        linked.for_each(|path| self.push(Atom::Read(path)));
+        let names = names.to_owned();
+        if reads_files {
+            self.push(Atom::ReadMatching {
+                folder: real,
+                names,
+                found: plain.into_iter().map(|(path, _)| path).collect(),
+            });
+        } else if let Some((above, _)) = names.rsplit_once('/') {
+            let folders = found.folders.iter().filter_map(|it| around.paths.real(it));
+            let folders: Vec<PathBuf> = folders.take(MAX_FOLDERS + 1).collect();
+            if (1..=MAX_FOLDERS).contains(&folders.len()) {
+                return folders.into_iter().for_each(|it| self.push(Atom::Read(it)));
             }
+            self.push(Atom::ReadMatching {
+                folder: real,
+                names: above.to_owned(),
+                found: folders,
+            });
+        } else {
+            self.push(Atom::Read(real));
         }
     }
 
@@ -177,40 +187,99 @@ fn is_within(command: &SimpleCommand, surroundings: &Surroundings) -> bool {
     real.is_some_and(|real| real.starts_with(&surroundings.root))
 }
 
-/// The paths that the words of a command name, whatever it does with them. For a glob, its folder.
-fn named_paths(command: &SimpleCommand, surroundings: &Surroundings) -> Vec<PathBuf> {
-    let Some(folder) = command.folder.as_deref() else {
-        return Vec::new();
-    };
-    let words = command.words.iter().skip(1).filter_map(|word| match word {
-        Word::Literal(text) => {
-            // `--file=x` names x.
-            let value = text.split_once('=').filter(|_| text.starts_with('-'));
-            Some(value.map_or(text.as_str(), |(_, value)| value))
-        }
-        Word::Glob { start, .. } => Some(start.rsplit_once('/').map_or(".", |(above, _)| above)),
-        Word::Unknown(_) => None,
-    });
-    let mut names = Vec::new();
-    for word in words.filter(|word| !word.is_empty() && !word.starts_with('-')) {
-        if let Some(real) = surroundings.paths.real(&folder.join(word))
-            && !names.contains(&real)
+/// The most folders of a glob that are named one by one.
+const MAX_FOLDERS: usize = 64;
+
+/// What the words of a command name.
+#[derive(Default)]
+struct Named {
+    paths: Vec<PathBuf>,
+    globs: Vec<(PathBuf, String)>,
+    seen: HashSet<PathBuf>,
+}
+
+impl Named {
+    fn add(&mut self, path: Option<PathBuf>) {
+        if let Some(path) = path
+            && self.seen.insert(path.clone())
         {
-            names.push(real);
+            self.paths.push(path);
         }
     }
-    names
+
+    /// What a glob finds; or itself, where that cannot be said.
+    fn glob(&mut self, glob: &str, folder: &Path, paths: &dyn Paths) {
+        let (above, names) = split(glob);
+        let Some(real) = paths.real(&folder.join(above)) else {
+            return;
+        };
+        self.add(Some(real.clone()));
+        let Some(found) = names.as_ref().and_then(|it| find(paths, &real, it)) else {
+            let anything = || "**".to_owned();
+            self.globs.push((real, names.unwrap_or_else(anything)));
+            return;
+        };
+        for (path, is_linked) in found.matches {
+            let real = if is_linked {
+                paths.real(&path)
+            } else {
+                Some(path)
+            };
+            self.add(real);
+        }
+    }
+}
+
+/// The paths that the words of a command name, whatever it does with them. For a glob, its folder, and what it
+/// finds.
+fn named_paths(command: &SimpleCommand, surroundings: &Surroundings) -> Named {
+    // Where the folder is not known, it is likely the one that work is done in, and names say something anywhere.
+    let folder = command.folder.as_deref().unwrap_or(&surroundings.root);
+    let paths = &*surroundings.paths;
+    let mut named = Named::default();
+    for word in command.words.iter().skip(1) {
+        match word {
+            Word::Literal(text) => {
+                // `--file=x` names x.
+                let value = text.split_once('=').filter(|_| text.starts_with('-'));
+                let word = value.map_or(text.as_str(), |(_, value)| value);
+                if !word.is_empty() && !word.starts_with('-') {
+                    named.add(paths.real(&folder.join(word)));
+                }
+            }
+            Word::Glob { pattern, .. } => named.glob(pattern, folder, paths),
+            Word::Unknown(_) => {}
+        }
+    }
+    named
+}
+
+/// A glob as the folder that it begins in and what it looks for there; `None` where that leads back up.
+fn split(pattern: &str) -> (PathBuf, Option<String>) {
+    let is_special = |part: &str| part.contains(['*', '?', '[', '\\']);
+    let mut parts = pattern.split('/');
+    let mut folder = PathBuf::from(if pattern.starts_with('/') { "/" } else { "." });
+    let mut names: Vec<&str> = Vec::new();
+    for part in parts.by_ref() {
+        match part {
+            "" | "." => {}
+            part if names.is_empty() && !is_special(part) => folder.push(part),
+            ".." => return (folder, None),
+            part => names.push(part),
+        }
+    }
+    (folder, (!names.is_empty()).then(|| names.join("/")))
 }
 
 /// What an operand of a known command reads.
 enum Reads {
     Path(PathBuf),
-    /// The files of a folder with such names.
+    /// What such a glob finds in a folder.
     Files(PathBuf, String),
-    /// The folder, and what such names in it lead to.
+    /// The folders in which such a glob looks, and what it finds there through links.
     Names(PathBuf, String),
-    /// A glob over several folders.
-    Unknown,
+    /// A glob that leads back up.
+    Unknown(String),
     /// The folder is not known.
     Lost,
 }
@@ -224,19 +293,12 @@ fn read(operand: &Operand<'_>, folder: Option<&Path>) -> Reads {
         Operand::Here => folder.map_or(Reads::Lost, |folder| Reads::Path(folder.to_owned())),
         Operand::Path(path) => absolute(path).map_or(Reads::Lost, Reads::Path),
         Operand::Glob(pattern) | Operand::Names(pattern) => {
-            let (above, names) = match pattern.rsplit_once('/') {
-                Some(("", names)) => ("/", names),
-                Some((above, names)) => (above, names),
-                None => (".", *pattern),
-            };
-            // Links that a glob over folders goes through are nobody's.
-            if above.contains(['*', '?', '[', '\\']) || names.is_empty() {
-                return Reads::Unknown;
-            }
-            match (absolute(Path::new(above)), operand) {
-                (None, _) => Reads::Lost,
-                (Some(folder), Operand::Names(_)) => Reads::Names(folder, names.to_owned()),
-                (Some(folder), _) => Reads::Files(folder, names.to_owned()),
+            let (above, names) = split(pattern);
+            match (absolute(&above), names, operand) {
+                (None, ..) => Reads::Lost,
+                (_, None, _) => Reads::Unknown((*pattern).to_owned()),
+                (Some(folder), Some(names), Operand::Names(_)) => Reads::Names(folder, names),
+                (Some(folder), Some(names), _) => Reads::Files(folder, names),
             }
         }
     }

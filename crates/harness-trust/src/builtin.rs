@@ -17,7 +17,9 @@ enum When {
     Always,
     /// The user trusts the project.
     Trusted,
-    /// And commands cannot write outside of the workspace.
+    /// And it is one: not the home, a folder around it, or all of the machine.
+    TrustedProject,
+    /// And commands cannot write outside of it.
     TrustedAndSandboxed,
 }
 
@@ -29,7 +31,7 @@ const ALLOWED: &[(When, &str)] = &[
     (When::Always, "read(~/.cargo/registry/**)"),
     (When::Always, "read(~/.rustup/toolchains/**)"),
     (When::Always, "read(~/go/pkg/mod/**)"),
-    (When::Trusted, "write(**)"),
+    (When::TrustedProject, "write(**)"),
     (When::Trusted, "write(<temp>/**)"),
     (When::TrustedAndSandboxed, "run"),
 ];
@@ -102,7 +104,7 @@ static RULES: LazyLock<Vec<(When, Rule)>> = LazyLock::new(|| {
     let own = [
         (When::Always, Subject::conversation()),
         (When::Always, Subject::read_only_run()),
-        (When::Trusted, Subject::read_only_if_trusted_run()),
+        (When::TrustedProject, Subject::read_only_if_trusted_run()),
     ];
     for (when, subject) in own {
         let verdict = Verdict::Allow;
@@ -120,16 +122,21 @@ pub(crate) fn rules(
     atom: &Atom,
 ) -> impl Iterator<Item = &'static Rule> + use<> {
     let (is_trusted, is_sandboxed) = (surroundings.is_trusted, surroundings.is_sandboxed);
+    let is_project = is_trusted && !surroundings.is_wide();
     let counts = move |when: When| match when {
         When::Always => true,
         When::Trusted => is_trusted,
-        When::TrustedAndSandboxed => is_trusted && is_sandboxed,
+        When::TrustedProject => is_project,
+        When::TrustedAndSandboxed => is_project && is_sandboxed,
     };
     let allowing = RULES.iter().filter(move |(when, _)| counts(*when));
     let asking = match atom {
         Atom::Read(path) | Atom::Write(path) if is_template(path) => Vec::new(),
         Atom::Read(path) => SECRETS.about(path),
         Atom::ReadMatching { .. } => SECRETS.all(),
+        Atom::Run { globs, .. } if !globs.is_empty() => {
+            SECRETS.all().into_iter().chain(CODE.all()).collect()
+        }
         Atom::Run { names, .. } => names
             .iter()
             .filter(|path| !is_template(path))

@@ -179,6 +179,7 @@ impl Report<'_> {
         for (atom, _) in self.decisions.reasons() {
             let kind = match atom {
                 Atom::Opaque(_) => "opaque",
+                Atom::ReadMatching { names, .. } if names.contains('/') => "read",
                 Atom::Run { command, .. }
                     if command.words.iter().any(|word| word.literal().is_none()) =>
                 {

@@ -20,7 +20,9 @@ impl Atom {
             Self::Read(path) => format!("read({})", path_text(path, surroundings, None)?),
             // In a rule, `**` would go down into folders.
             Self::ReadMatching { names, .. } if names.contains("**") => return None,
-            Self::ReadMatching { folder, names } => {
+            // It is about several folders, of which a rule is about each.
+            Self::ReadMatching { names, .. } if names.contains('/') => return None,
+            Self::ReadMatching { folder, names, .. } => {
                 let path = folder.join(names);
                 format!("read({})", path_text(&path, surroundings, Some(names))?)
             }

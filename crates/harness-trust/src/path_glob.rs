@@ -4,6 +4,7 @@ use std::path::Path;
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
 
+use crate::glob_overlap::{are_alike, overlaps};
 use crate::surroundings::Surroundings;
 
 /// Where a pattern begins.
@@ -25,8 +26,8 @@ pub(crate) struct PathGlob {
     folder: Option<GlobMatcher>,
     /// It means everything below its anchor.
     is_all: bool,
-    /// A name that its last part matches, for comparing it with other patterns.
-    sample: String,
+    /// The pattern behind its anchor.
+    rest: String,
 }
 
 impl PartialEq for PathGlob {
@@ -60,10 +61,16 @@ impl PathGlob {
                 "real paths have no `..`, so this would match nothing".to_owned(),
             ));
         }
+        // A folder with a slash behind it is all that is in it.
+        let folder = rest.strip_suffix('/').filter(|_| text != "/");
+        let all = folder.map(|folder| match folder.trim_end_matches('/') {
+            "" | "." => "**".to_owned(),
+            folder => format!("{folder}/**"),
+        });
         let rest = match rest {
+            "" if text.ends_with('/') => "**",
             "." => "",
-            "/" => "/",
-            rest => rest.strip_suffix('/').unwrap_or(rest),
+            rest => all.as_deref().unwrap_or(rest),
         };
         let glob = |text: &str| -> Result<Glob, (usize, String)> {
             let glob = GlobBuilder::new(text)
@@ -77,15 +84,13 @@ impl PathGlob {
             Some(folder) => Some(glob(folder)?.compile_matcher()),
             None => None,
         };
-        let last = rest.rsplit('/').next().unwrap_or_default();
-        let sample = last.replace("**", "*").replace(['*', '?'], "x");
         Ok(Self {
             text: text.to_owned(),
             anchor,
             matcher: glob(rest)?.compile_matcher(),
             folder,
             is_all: matches!(rest, "**" | "**/*"),
-            sample,
+            rest: rest.to_owned(),
         })
     }
 
@@ -93,13 +98,20 @@ impl PathGlob {
         &self.text
     }
 
-    pub(crate) fn matches(&self, path: &Path, surroundings: &Surroundings) -> bool {
-        let base = match self.anchor {
-            Anchor::Absolute => return self.is_match(path),
-            Anchor::Root => Some(surroundings.root.as_path()),
+    fn base<'a>(&self, surroundings: &'a Surroundings) -> Option<&'a Path> {
+        match self.anchor {
+            Anchor::Absolute => Some(Path::new("/")),
+            Anchor::Root => Some(&surroundings.root),
             Anchor::Home => surroundings.home.as_deref(),
             Anchor::Temp => surroundings.temp.as_deref(),
-        };
+        }
+    }
+
+    pub(crate) fn matches(&self, path: &Path, surroundings: &Surroundings) -> bool {
+        if self.anchor == Anchor::Absolute {
+            return self.is_match(path);
+        }
+        let base = self.base(surroundings);
         let Some(rest) = base.and_then(|base| path.strip_prefix(base).ok()) else {
             return false;
         };
@@ -110,33 +122,39 @@ impl PathGlob {
         self.matcher.is_match(path) || self.folder.as_ref().is_some_and(|it| it.is_match(path))
     }
 
-    /// Whether each file in `folder` whose name `names` matches is certain to be meant by this.
+    /// Whether all that the shell's glob `names` finds in `folder` is certain to be meant by this.
     pub(crate) fn covers(&self, folder: &Path, names: &str, surroundings: &Surroundings) -> bool {
-        let last = self.text.rsplit('/').next().unwrap_or_default();
-        let is_any_name = self.is_all || matches!(last, "*" | "**") || last == names;
-        is_any_name && self.matches(&folder.join(&self.sample), surroundings)
+        let last = self.rest.rsplit('/').next().unwrap_or_default();
+        if self.is_all || last == "**" {
+            return self.matches(folder, surroundings);
+        }
+        // What is in a set depends on who reads it.
+        let is_same = last == names && !names.contains('[');
+        let is_any_name = last == "*" && !names.contains('/');
+        let sample = names.replace(['*', '?', '\\'], "x");
+        (is_same || is_any_name) && self.matches(&folder.join(sample), surroundings)
     }
 
-    /// Whether a file in `folder` could be meant by this and have a name that `names` matches. In doubt
-    /// it could.
+    /// Whether something that the shell's glob `names` finds in `folder` could be meant by this. In doubt it could.
     pub(crate) fn could_match(
         &self,
         folder: &Path,
         names: &str,
         surroundings: &Surroundings,
     ) -> bool {
-        let matches_name = |name: &str| match GlobBuilder::new(names).backslash_escape(true).build()
-        {
-            Ok(glob) => {
-                glob.compile_matcher().is_match(name)
-                    && (!name.starts_with('.') || names.starts_with(['.', '\\', '[']))
-            }
-            Err(_) => true,
-        };
-        let samples = [self.sample.as_str(), names];
-        samples.iter().any(|name| {
-            let is_named = *name == names || matches_name(name);
-            is_named && self.matches(&folder.join(name), surroundings)
-        })
+        let base = self.base(surroundings);
+        base.is_some_and(|base| overlaps(base, &self.rest, folder, names))
+    }
+
+    /// Whether what the shell's glob `names` is for in `folder` is meant by this, whatever is there now: `*.p*` is
+    /// for `*.pem`, and `*.md` is not for `id_rsa*`, though a file could have both names.
+    pub(crate) fn is_likely(
+        &self,
+        folder: &Path,
+        names: &str,
+        surroundings: &Surroundings,
+    ) -> bool {
+        let base = self.base(surroundings);
+        base.is_some_and(|base| are_alike(base, &self.rest, folder, names))
     }
 }

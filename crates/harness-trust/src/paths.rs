@@ -15,12 +15,32 @@ pub trait Paths: fmt::Debug + Send + Sync {
     /// it. `None` where that cannot be said; then nothing is allowed.
     fn real(&self, path: &Path) -> Option<PathBuf>;
 
-    /// The links that lie in `folder`, of which a glob may find one. `None` where that cannot be said. There are
-    /// none by default: for places without links.
-    fn links(&self, folder: &Path) -> Option<Vec<PathBuf>> {
+    /// What lies in `folder`, of which a glob may find some: nothing where no folder is. `None` where that cannot
+    /// be said; then what a glob finds is not known. So it is by default.
+    fn entries(&self, folder: &Path) -> Option<Vec<Entry>> {
         let _ = folder;
-        Some(Vec::new())
+        None
     }
+}
+
+/// Something that lies in a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name.
+    pub name: OsString,
+    /// What it is.
+    pub kind: EntryKind,
+}
+
+/// What lies in a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EntryKind {
+    /// A folder.
+    Folder,
+    /// A link, wherever it leads.
+    Link,
+    /// Anything else.
+    File,
 }
 
 /// The most entries of a folder that are looked at.
@@ -63,21 +83,28 @@ impl Paths for FileSystem {
     }
 
     /// `None` for a folder that cannot be read, or has more than 16,384 entries.
-    fn links(&self, folder: &Path) -> Option<Vec<PathBuf>> {
-        let entries = match std::fs::read_dir(folder) {
-            Ok(entries) => entries,
-            // Nothing is found in it.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Some(Vec::new()),
+    fn entries(&self, folder: &Path) -> Option<Vec<Entry>> {
+        use io::ErrorKind::{NotADirectory, NotFound};
+        let found = match std::fs::read_dir(folder) {
+            Ok(found) => found,
+            Err(error) if matches!(error.kind(), NotFound | NotADirectory) => {
+                return Some(Vec::new());
+            }
             Err(_) => return None,
         };
-        let mut links = Vec::new();
-        for (number, entry) in entries.enumerate() {
+        let mut entries = Vec::new();
+        for (number, entry) in found.enumerate() {
             let entry = entry.ok().filter(|_| number < ENTRIES)?;
-            if entry.file_type().ok()?.is_symlink() {
-                links.push(entry.path());
-            }
+            let kind = entry.file_type().ok()?;
+            let kind = match (kind.is_dir(), kind.is_symlink()) {
+                (true, _) => EntryKind::Folder,
+                (_, true) => EntryKind::Link,
+                _ => EntryKind::File,
+            };
+            let name = entry.file_name();
+            entries.push(Entry { name, kind });
         }
-        Some(links)
+        Some(entries)
     }
 }
 
@@ -153,5 +180,10 @@ impl Paths for Lexical {
             }
         }
         real.is_absolute().then_some(real)
+    }
+
+    /// It knows of no files.
+    fn entries(&self, _: &Path) -> Option<Vec<Entry>> {
+        Some(Vec::new())
     }
 }

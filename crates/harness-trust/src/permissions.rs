@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use futures::FutureExt;
 use harness_core::{
     ActiveCall, Event, FailurePolicy, HookDecision, HookSet, HookVerdict, Middleware, NextAgent,
-    NextTool, PermissionDecision, PermissionSource, Permit, RunContext, RunInput, RunOutcome,
-    ToolEffects, ToolOutcome,
+    NextTool, PermissionDecision, PermissionReport, PermissionSource, Permit, RunContext, RunInput,
+    RunOutcome, ToolEffects, ToolOutcome,
 };
 
 use crate::approver::{Answer, Approver, Never, Scope, SharedApprover};
@@ -259,9 +259,9 @@ impl Middleware for Permissions {
         else {
             return denied("what the call would do has changed. Make it again.");
         };
-        let (decision, reason) = (report.decision, report.reason.clone());
-        cx.emit(Event::Permission(Box::new(report)));
-        if decision == PermissionDecision::Deny {
+        if report.decision == PermissionDecision::Deny {
+            let reason = report.reason.clone();
+            cx.emit(Event::Permission(Box::new(report)));
             return denied(reason.as_deref().unwrap_or("it is not allowed"));
         }
         let mut permit = Permit::new(effects.clone())
@@ -273,7 +273,18 @@ impl Middleware for Permissions {
         if let Some(state) = preview {
             permit = permit.with_preview(state);
         }
-        next.run(&cx.with_value(permit), call).await
+        // A yes on record can be older than a rule that denies.
+        let Some(denial) = self.settings.denial(&asked, run) else {
+            cx.emit(Event::Permission(Box::new(report)));
+            return next.run(&cx.with_value(permit), call).await;
+        };
+        let reason = denial.reason.clone().unwrap_or_default();
+        permit = permit.withdrawn(reason.as_str());
+        let outcome = next.run(&cx.with_value(permit), call.clone()).await;
+        let is_refused = matches!(&outcome, ToolOutcome::Denied { by, reason: why } if by == NAME && *why == reason);
+        let report = if is_refused { denial } else { report };
+        cx.emit(Event::Permission(Box::new(report)));
+        outcome
     }
 }
 
@@ -318,6 +329,22 @@ impl Settings {
             Some(worse) => decisions.verdict = decisions.verdict.max(worse),
         }
         (decisions, is_opened)
+    }
+
+    /// The refusal of a call that the rules of this run deny, whatever was decided of it before.
+    fn denial(&self, asked: &Asked<'_>, run: &RunState) -> Option<PermissionReport> {
+        let (decisions, is_opened) = self.decide(&asked.call.name, asked.atoms, run, asked.hook);
+        (decisions.verdict == Verdict::Deny).then(|| {
+            let of_tool = self.tools.get(&asked.call.name).copied();
+            Report {
+                asked,
+                decisions,
+                of_tool,
+                is_opened,
+            }
+            .by_rule()
+            .report
+        })
     }
 
     /// Whether the call would be allowed if the project were trusted.

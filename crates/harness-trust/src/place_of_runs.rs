@@ -32,6 +32,12 @@ impl PlaceOfRuns {
         }
     }
 
+    /// Whether it is no project, but the home, a folder around it, or all of the machine. What the built-in rules
+    /// open in a trusted project, they do not open there, but for the temporary folder.
+    pub fn is_wide(&self) -> bool {
+        self.surroundings(None).is_wide()
+    }
+
     /// What decisions depend on beside the rules, for a run in `root`. Paths are made real, since rules are
     /// about real ones.
     pub fn surroundings(&self, root: Option<&Path>) -> Surroundings {

@@ -1,6 +1,7 @@
 //! One rule: what it is about, and its verdict.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -158,6 +159,30 @@ impl Subject {
         Self(Kind::ReadOnlyIfTrustedRun)
     }
 
+    /// What it likely means, and how that is written, where it is written as other programs write it. In one
+    /// sentence without its full stop.
+    pub fn doubt(&self) -> Option<String> {
+        let Kind::Run(Some(pattern)) = &self.0 else {
+            return None;
+        };
+        let begin = pattern.text().trim_end().strip_suffix(":*")?;
+        let is_quoted = begin.ends_with('\\');
+        let word = begin.rsplit([' ', '\t']).next().unwrap_or_default();
+        (!is_quoted).then(|| {
+            format!(
+                "`{self}` is about one word that begins with `{word}:`; any further words are `run({begin} *)`"
+            )
+        })
+    }
+
+    /// For `tool(NAME)`: whether it names this tool; `None` for anything else.
+    pub fn names_tool(&self, tool: &str) -> Option<bool> {
+        match &self.0 {
+            Kind::Tool(Some(pattern)) => Some(pattern.matches_text(tool)),
+            _ => None,
+        }
+    }
+
     /// Whether it is about `atom`. To allow, it must be certain; to ask or deny, possible.
     pub(crate) fn is_about(&self, atom: &Atom, verdict: Verdict, around: &Surroundings) -> bool {
         let must_be_certain = verdict == Verdict::Allow;
@@ -165,19 +190,31 @@ impl Subject {
             (Kind::Read(glob), Atom::Read(path)) | (Kind::Write(glob), Atom::Write(path)) => {
                 glob.as_ref().is_none_or(|glob| glob.matches(path, around))
             }
-            (Kind::Read(glob), Atom::ReadMatching { folder, names }) => {
+            (
+                Kind::Read(glob),
+                Atom::ReadMatching {
+                    folder,
+                    names,
+                    found,
+                },
+            ) => {
                 let is_about = |glob: &PathGlob| {
                     if must_be_certain {
                         glob.covers(folder, names, around)
                     } else {
-                        glob.could_match(folder, names, around)
+                        glob.is_likely(folder, names, around)
+                            || found.iter().any(|path| glob.matches(path, around))
                     }
                 };
                 glob.as_ref().is_none_or(is_about)
             }
             // What a command does with a path is not known, but that it is about it.
-            (Kind::Read(Some(glob)) | Kind::Write(Some(glob)), Atom::Run { names, .. }) => {
-                !must_be_certain && names.iter().any(|path| glob.matches(path, around))
+            (Kind::Read(Some(glob)) | Kind::Write(Some(glob)), Atom::Run { names, globs, .. }) => {
+                let could_match =
+                    |(folder, names): &(PathBuf, String)| glob.could_match(folder, names, around);
+                !must_be_certain
+                    && (names.iter().any(|path| glob.matches(path, around))
+                        || globs.iter().any(could_match))
             }
             (Kind::Run(pattern), Atom::Run { command, .. }) => {
                 let is_about = |pattern: &RunPattern| {

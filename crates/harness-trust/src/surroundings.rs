@@ -69,8 +69,18 @@ impl Surroundings {
         self.home.as_deref()
     }
 
+    /// Whether the workspace is no project, but the home, a folder around it, or all of the machine.
+    pub fn is_wide(&self) -> bool {
+        is_wide(&self.root, self.home.as_deref())
+    }
+
     /// Whether the user trusts the project.
     pub fn is_trusted(&self) -> bool {
         self.is_trusted
     }
+}
+
+/// Whether a folder is the home, one around it, or the root. Real paths.
+pub(crate) fn is_wide(folder: &Path, home: Option<&Path>) -> bool {
+    folder.parent().is_none() || home.is_some_and(|home| home.starts_with(folder))
 }

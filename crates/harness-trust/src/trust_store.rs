@@ -196,13 +196,42 @@ impl TrustStore {
         })
     }
 
+    /// Takes back these rules, whatever they say, and these tools, by what is written; of a folder, which need not be
+    /// there any more. Gives what was said of it, and changes nothing unless all of them are there.
+    pub fn forget_only(
+        &self,
+        folder: &Path,
+        rules: &[String],
+        tools: &[String],
+    ) -> Result<(bool, TrustEntry), Error> {
+        let key = key(&resolved(folder))?;
+        let (mut was_there, mut said) = (false, TrustEntry::default());
+        self.write(|content| {
+            let Some(entry) = content.projects.get_mut(&key) else {
+                return;
+            };
+            said = entry.clone();
+            let all = [&entry.allow, &entry.deny, &entry.ask];
+            let has_rule = |rule: &String| all.iter().any(|rules| rules.contains(rule));
+            was_there = rules.iter().all(has_rule)
+                && tools.iter().all(|tool| entry.tools.contains_key(tool));
+            if !was_there {
+                return;
+            }
+            for kept in [&mut entry.allow, &mut entry.deny, &mut entry.ask] {
+                kept.retain(|rule| !rules.contains(rule));
+            }
+            entry.tools.retain(|tool, _| !tools.contains(tool));
+            if *entry == TrustEntry::default() {
+                content.projects.remove(&key);
+            }
+        })?;
+        Ok((was_there, said))
+    }
+
     /// Forgets all that is said of a folder, which need not be there any more. `false` if nothing was.
     pub fn forget(&self, folder: &Path) -> Result<bool, Error> {
-        let folder = canonical(folder).unwrap_or_else(|_| {
-            let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-            FileSystem.real(&absolute).unwrap_or(absolute)
-        });
-        let key = key(&folder)?;
+        let key = key(&resolved(folder))?;
         let mut was_there = false;
         self.write(|content| was_there = content.projects.remove(&key).is_some())?;
         Ok(was_there)
@@ -345,6 +374,14 @@ fn canonical(folder: &Path) -> Result<PathBuf, Error> {
     folder.canonicalize().map_err(|error| Error::Folder {
         path: folder.to_owned(),
         problem: error.to_string(),
+    })
+}
+
+/// The canonical path of a folder, also of one that is gone.
+fn resolved(folder: &Path) -> PathBuf {
+    canonical(folder).unwrap_or_else(|_| {
+        let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+        FileSystem.real(&absolute).unwrap_or(absolute)
     })
 }
 

@@ -207,7 +207,6 @@ fn a_project_is_trusted_by_the_user_alone() {
     for (trusted, flags) in [
         (&[("work", "full")][..], &[][..]),
         (&[("work/nowhere", "none"), ("work", "full")], &[]),
-        (&[(".", "full")], &[]),
         (&[(".", "none"), ("work", "full")], &[]),
         (&[], &["--trust"]),
         (&[("work", "none")], &["--trust"]),
@@ -220,6 +219,8 @@ fn a_project_is_trusted_by_the_user_alone() {
         (&[][..], &[][..]),
         (&[("work/deep", "full")], &[]),
         (&[("wor", "full")], &[]),
+        // The home is in it.
+        (&[(".", "full")], &[]),
         (&[("work", "none")], &[]),
         (&[("work", "full"), ("work/deep", "none")], &[]),
         (&[(".", "full"), ("work", "none")], &[]),

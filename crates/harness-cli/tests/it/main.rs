@@ -44,4 +44,5 @@ mod terminal;
 mod tools;
 mod trace;
 mod trust;
+mod trust_words;
 mod wire;

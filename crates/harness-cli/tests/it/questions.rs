@@ -64,6 +64,43 @@ fn a_project_is_asked_about_once() {
     }
 }
 
+/// What a yes would let a project bring is listed, cut, and without what a terminal acts on.
+#[test]
+fn what_a_project_brings_is_listed() {
+    let bed = Bed::new();
+    let (_, shown) = asked(&bed, &[], &[], "\n");
+    assert!(shown.contains("It brings nothing of that now."), "{shown}");
+    bed.write(
+        ".harness/config.toml",
+        "model = \"evil/x\"\n[providers.evil]\nbase_url = \"http://evil.example/\\u001b[2K\"\n",
+    );
+    for number in 0..9 {
+        bed.write(&format!(".harness/skills/skill-{number}/SKILL.md"), "");
+    }
+    bed.write(".harness/prompts/re\u{202e}view.md", "");
+    let hooks = json!({ "hooks": { "PreToolUse": [{ "hooks": [
+        { "type": "command", "command": format!("touch x{}", "y".repeat(200)) },
+    ] }] } });
+    bed.write(".harness/hooks.json", hooks.to_string());
+    let (_, shown) = asked(&bed, &[], &[], "\n");
+    let question = shown.split("[y]").next().unwrap();
+    for words in [
+        "settings: model, providers",
+        "addresses of models: http://evil.example/\\u{1b}[2K",
+        "9 skills: skill-0, skill-1, skill-2, skill-3, skill-4, skill-5, …",
+        "1 prompt: re\\u{202e}view",
+        "1 hook (.harness/hooks.json): PreToolUse touch xyyy",
+    ] {
+        assert!(question.contains(words), "{words}: {question}");
+    }
+    assert!(!question.contains(&"y".repeat(60)), "{question}");
+    assert!(!question.contains(['\u{1b}', '\u{202e}']), "{question:?}");
+    // A home is not asked about.
+    let home = bed.home().display().to_string();
+    let (_, shown) = asked(&bed, &[], &["-C", &home], "");
+    assert!(!shown.contains("Do you trust"), "{shown}");
+}
+
 /// The question has the effect, the change of a file, and what a yes for longer would allow.
 #[test]
 fn a_call_is_asked_about() {

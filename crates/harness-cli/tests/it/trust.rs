@@ -100,11 +100,19 @@ fn what_trust_cannot_be() {
     assert!(report.stdout.contains("others may write it"), "{report:#?}");
 }
 
-/// The verdict of `harness doctor` about a command.
+/// The verdict of `harness doctor` about a command, which is also its exit status.
 fn verdict(bed: &Bed, command: &str, flags: &[&str]) -> String {
     let arguments = [&["doctor", "--run", command], flags].concat();
-    let shown = bed.harness(&arguments).end().exits(0).stdout;
-    shown.split(':').next().unwrap().to_owned()
+    let ended = bed.harness(&arguments).end();
+    let verdict = ended.stdout.split(':').next().unwrap().to_owned();
+    let status = match verdict.as_str() {
+        "allow" => 0,
+        "ask" => 4,
+        "deny" => 5,
+        _ => panic!("{ended:#?}"),
+    };
+    ended.exits(status);
+    verdict
 }
 
 /// Rules of the machine's owner, the user, the project, and the run; each is shown with where it stands.
@@ -137,16 +145,16 @@ fn rules_of_all_layers_decide() {
     ] {
         assert_eq!(decide(command, flags), expected, "{command} {flags:?}");
     }
-    let with_managed = |arguments: &[&str]| {
+    let with_managed = |arguments: &[&str], status| {
         let start = bed
             .harness(arguments)
             .env("HARNESS_MANAGED_PERMISSIONS", &managed);
-        start.end().exits(0).stdout
+        start.end().exits(status).stdout
     };
-    let shown = with_managed(&["doctor", "--run", "deploy prod", "--allow-all"]);
+    let shown = with_managed(&["doctor", "--run", "deploy prod", "--allow-all"], 4);
     assert!(shown.starts_with("ask: deploy prod"), "{shown}");
     assert!(shown.contains("by run(deploy prod *) (managed)"), "{shown}");
-    let report = with_managed(&["doctor", "-m", "demo", "--trust", "--deny", "net"]);
+    let report = with_managed(&["doctor", "-m", "demo", "--trust", "--deny", "net"], 0);
     for line in [
         "allow run(deploy *)  (user, from ",
         "deny run(git push *)  (user, from ",
@@ -163,7 +171,7 @@ fn rules_of_all_layers_decide() {
         .env("HARNESS_MANAGED_PERMISSIONS", &managed)
         .end()
         .exits(2);
-    ended.says(&["managed.toml", "is no kind of rule"]);
+    ended.says(&["managed.toml:2:8: permissions.ask", "is no kind of rule"]);
 }
 
 /// In a run without a terminal, asking is a refusal that names the flag that would allow it. The run goes on.

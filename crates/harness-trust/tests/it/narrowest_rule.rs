@@ -264,6 +264,7 @@ fn files_of_a_folder_by_their_names() {
     let matching = |folder: &str, names: &str| Atom::ReadMatching {
         folder: folder.into(),
         names: names.to_owned(),
+        found: Vec::new(),
     };
     let rule = text(&matching("/srv/shop/s{r}c", "*.rs")).unwrap();
     assert_eq!(rule, r"read(s\{r\}c/*.rs)");

@@ -69,6 +69,77 @@ fn nobody_is_asked_again_about_a_call_that_was_decided() {
     assert_eq!(stage.approver.questions().len(), 1);
 }
 
+/// The rules before, the rules now, what is said of the tool now, the audit, whether it runs.
+type Case<'a> = (
+    &'a [(Layer, Verdict, &'a str)],
+    &'a [(Layer, Verdict, &'a str)],
+    Option<Verdict>,
+    &'a str,
+    bool,
+);
+
+/// A rule that denies and was added since counts for more than a yes on record, whoever gave that; one that asks
+/// does not take back a person's word.
+#[test]
+fn a_yes_on_record_opens_nothing_that_is_denied_now() {
+    use Verdict::{Allow, Ask, Deny};
+
+    let write_a = ("put", "a");
+    let cases: &[Case<'_>] = &[
+        (
+            &[],
+            &[(Layer::Run, Deny, "write(a)")],
+            None,
+            "deny rule - run write(a)",
+            false,
+        ),
+        (
+            &[(Layer::User, Allow, "write")],
+            &[(Layer::User, Allow, "write"), (Layer::Run, Deny, "write")],
+            None,
+            "deny rule - run write",
+            false,
+        ),
+        (&[], &[], Some(Deny), "deny rule - - -", false),
+        (
+            &[],
+            &[(Layer::Managed, Ask, "write")],
+            Some(Ask),
+            "allow person once - -",
+            true,
+        ),
+        (
+            &[],
+            &[(Layer::Run, Deny, "write(b)")],
+            None,
+            "allow person once - -",
+            true,
+        ),
+    ];
+    for (before, now, of_tool, audit, runs) in cases {
+        let stage = Stage::new([ONCE]);
+        let journal = Arc::new(MemoryJournal::new());
+        under(&stage, stage.permissions(before), write_a, &journal);
+        std::fs::remove_file(stage.root().join("a")).unwrap();
+        let questions = stage.approver.questions().len();
+        let mut permissions = stage.permissions(now);
+        if let Some(verdict) = of_tool {
+            permissions = permissions.tool("put", *verdict);
+        }
+        let cut = cut_off(&journal, false);
+        let ran = under(&stage, permissions.clone(), write_a, &cut);
+        assert_eq!(ran.audit(), [*audit], "{now:?} {of_tool:?}");
+        assert_eq!(stage.done().len(), 1 + usize::from(*runs), "{now:?}");
+        assert_eq!(ran.refusals()[0].is_empty(), *runs, "{ran:?}");
+        // Both decisions are on record then, and the later one counts.
+        if !runs {
+            let again = under(&stage, permissions, write_a, &cut_off(&cut, false));
+            assert_eq!(again.refusals(), ran.refusals());
+        }
+        assert_eq!(stage.approver.questions().len(), questions);
+    }
+}
+
 #[test]
 fn a_denial_on_record_stays_one() {
     let no = Answer::No {

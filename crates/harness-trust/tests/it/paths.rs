@@ -24,6 +24,86 @@ fn world() -> (tempfile::TempDir, Surroundings) {
     (folder, surroundings)
 }
 
+/// A glob is held to the rules by what it finds, whatever the command does with that; and by what it is for, where
+/// that is known to be reading.
+#[test]
+fn a_glob_over_folders_passes_no_rule() {
+    let (_folder, surroundings) = world();
+    let root = surroundings.root().to_owned();
+    for folder in ["sub/deep", "keys", "private", "migrations"] {
+        fs::create_dir_all(root.join(folder)).unwrap();
+    }
+    for file in [
+        "sub/.env",
+        "sub/a.rs",
+        "keys/server.key",
+        "private/x",
+        "migrations/1",
+    ] {
+        fs::write(root.join(file), "x").unwrap();
+    }
+    symlink("../private", root.join("sub/link")).unwrap();
+    symlink("../../../outside/f", root.join("sub/deep/f")).unwrap();
+    let rules = [
+        (Verdict::Deny, "read(private/**)"),
+        (Verdict::Deny, "write(migrations/**)"),
+    ];
+    let rules = rules.iter().fold(Rules::new(), |rules, (verdict, text)| {
+        rules.with(Layer::User, Rule::parse(*verdict, text).unwrap())
+    });
+    let surroundings = surroundings.trusted(true).sandboxed(true);
+    for (line, expected) in [
+        ("cat sub/*.rs", Verdict::Allow),
+        ("cat s*/*.rs", Verdict::Allow),
+        ("ls s*/*.rs", Verdict::Allow),
+        ("ls */", Verdict::Ask),
+        ("cat s*/.e*", Verdict::Ask),
+        ("cat src/*/.env", Verdict::Ask),
+        ("cat k*/server*", Verdict::Ask),
+        // Through links.
+        ("cat sub/*/f", Verdict::Ask),
+        ("cat s*/d*/f", Verdict::Ask),
+        ("cat s*/li*/x", Verdict::Deny),
+        ("ls sub/*/*", Verdict::Deny),
+        ("cat o*/f", Verdict::Ask),
+        // Of which nothing is known.
+        ("base64 sub/*.rs", Verdict::Allow),
+        ("base64 */*.rs", Verdict::Allow),
+        ("base64 sub/*", Verdict::Deny),
+        ("base64 s*/.e*", Verdict::Ask),
+        ("base64 sub/.e*", Verdict::Ask),
+        ("base64 k*/s*", Verdict::Ask),
+        ("base64 [k]eys/server.key", Verdict::Ask),
+        ("base64 */x", Verdict::Deny),
+        ("base64 s*/li*/x", Verdict::Deny),
+        ("rm -rf m*", Verdict::Deny),
+        ("rm -rf *", Verdict::Deny),
+        ("rm -rf */1", Verdict::Deny),
+        ("rm -rf t*", Verdict::Allow),
+        ("rm -rf s*/../migrations", Verdict::Deny),
+        // Wherever `cd` may lead.
+        ("cd elsewhere; base64 .env", Verdict::Ask),
+    ] {
+        let atoms = Atoms::of_command(line, surroundings.root(), &surroundings);
+        let decided = rules.decide_all(&atoms, &surroundings);
+        assert_eq!(decided.verdict, expected, "{line}: {:?}", decided.each);
+    }
+    // More than is looked at: what it could find counts.
+    for number in 0..20_000 {
+        fs::write(root.join(format!("sub/deep/{number}")), "").unwrap();
+    }
+    for (line, expected) in [
+        ("base64 sub/*/*", Verdict::Ask),
+        ("base64 s*/[^p]*/.en?", Verdict::Ask),
+        ("cat sub/*/*.rs", Verdict::Ask),
+        ("base64 s*/*.rs", Verdict::Allow),
+    ] {
+        let atoms = Atoms::of_command(line, surroundings.root(), &surroundings);
+        let decided = rules.decide_all(&atoms, &surroundings);
+        assert_eq!(decided.verdict, expected, "{line}: {:?}", decided.each);
+    }
+}
+
 fn check(lines: &[(&str, Verdict)]) {
     let (_folder, surroundings) = world();
     for (line, expected) in lines {

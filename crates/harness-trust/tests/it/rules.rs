@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use harness_core::{CommandEffect, ToolEffect, ToolEffects};
-use harness_trust::{Atom, Atoms, Layer, Rule, Rules, Subject, Verdict};
+use harness_trust::{Atom, Atoms, Layer, Lexical, Rule, Rules, Subject, Surroundings, Verdict};
 
 use crate::command_lines::surroundings;
 
@@ -298,4 +298,85 @@ fn what_a_tool_declares_is_decided() {
     assert_eq!(rules.decide_all(&atoms, &around).verdict, Verdict::Allow);
     let atoms = Atoms::of("other", &ToolEffects::unknown(), &around);
     assert_eq!(rules.decide_all(&atoms, &around).verdict, Verdict::Ask);
+}
+
+/// A home, or all of the machine, is no project: whatever is trusted, everything but reading is asked about.
+#[test]
+fn a_folder_that_is_too_wide_opens_nothing_but_reading() {
+    for (root, is_wide) in [
+        ("/", true),
+        ("/home/user", true),
+        ("/home/user/shop", false),
+        ("/srv", false),
+        ("/srv/shop", false),
+    ] {
+        let around = Surroundings::new(root)
+            .with_home("/home/user")
+            .with_temp("/tmp/t")
+            .with_paths(Lexical)
+            .trusted(true)
+            .sandboxed(true);
+        assert_eq!(around.is_wide(), is_wide, "{root}");
+        let opened = if is_wide {
+            Verdict::Ask
+        } else {
+            Verdict::Allow
+        };
+        for (line, expected) in [
+            ("cat a", Verdict::Allow),
+            ("ls -R", Verdict::Allow),
+            ("cat .env", Verdict::Ask),
+            ("echo x > a", opened),
+            ("make", opened),
+            ("git log", opened),
+            ("echo x > /tmp/t/a", Verdict::Allow),
+        ] {
+            let atoms = Atoms::of_command(line, around.root(), &around);
+            let decided = Rules::new().decide_all(&atoms, &around);
+            assert_eq!(decided.verdict, expected, "{root}: {line}");
+        }
+    }
+    // Without a home there is only the root.
+    assert!(Surroundings::new("/").is_wide());
+    let around = Surroundings::new("/srv").with_home("/srv/user");
+    assert!(around.is_wide());
+    assert!(!Surroundings::new("/srv").is_wide());
+}
+
+#[test]
+fn what_is_written_as_elsewhere_is_understood_or_told() {
+    for (rule, expected) in [
+        ("run(git push:*)", "`run(git push *)`"),
+        ("run(npm run test:*)", "begins with `test:`"),
+        ("run(git push *)", ""),
+        ("run(npm run test\\:*)", ""),
+        ("run(npm run 'test:'*)", ""),
+        ("write(x/)", ""),
+    ] {
+        let doubt = rule.parse::<Subject>().unwrap().doubt();
+        let doubt = doubt.unwrap_or_default();
+        assert!(doubt.contains(expected), "{rule}: {doubt}");
+        assert_eq!(doubt.is_empty(), expected.is_empty(), "{rule}: {doubt}");
+    }
+    let around = surroundings(false, false);
+    for (rule, path, expected) in [
+        ("write(x/)", "/srv/shop/x", true),
+        ("write(x/)", "/srv/shop/x/a/b", true),
+        ("write(x/)", "/srv/shop/xy", false),
+        ("write(x//)", "/srv/shop/x/a", true),
+        ("write(./)", "/srv/shop/a", true),
+        ("write(~/)", "/home/user/a", true),
+        ("write(~/x/)", "/home/user/x/a", true),
+        ("write(/etc/)", "/etc/a/b", true),
+        ("write(x)", "/srv/shop/x/a", false),
+    ] {
+        let rules = Rules::new().with(Layer::User, Rule::parse(Verdict::Deny, rule).unwrap());
+        let decided = rules.decide(&Atom::Write(path.into()), &around).verdict;
+        assert_eq!(decided == Verdict::Deny, expected, "{rule} {path}");
+    }
+    let names = |rule: &str, tool| rule.parse::<Subject>().unwrap().names_tool(tool);
+    assert_eq!(names("tool(mcp_*)", "mcp_x"), Some(true));
+    assert_eq!(names("tool(nope)", "mcp_x"), Some(false));
+    assert_eq!(names("tool", "mcp_x"), None);
+    assert_eq!(names("run(x)", "x"), None);
 }
