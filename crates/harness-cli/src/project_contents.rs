@@ -1,11 +1,14 @@
-//! What a project brings of its own, for who is asked whether it is trusted. Nothing of it is used for that: the
-//! files are only looked at.
+//! What a project brings of its own, for who is asked whether it is trusted. Nothing of it is used for that: it is
+//! looked at by those who would use it, so that what they take is what is listed.
 
-use std::fs;
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use harness_agent::middlewares::HookFile;
+use harness_agent::prompt::{Layer as PromptLayer, Library};
+use harness_skills::{DefaultRoots, Layer, Skills};
 
+use crate::named_file;
 use crate::settings::in_project;
 use crate::terminal::excerpt;
 
@@ -15,43 +18,48 @@ const NAMES: usize = 6;
 /// The most characters of a name.
 const CHARACTERS: usize = 40;
 
-/// The most bytes of a file that is looked into.
-const BYTES: u64 = 256 * 1024;
+/// What is said of a file that is there and cannot be shown.
+const UNREADABLE: &str = "cannot be read";
+
+/// The files of hooks: ours, and another agent's, which the project's settings can switch on.
+const HOOK_FILES: [&str; 3] = [
+    ".harness/hooks.json",
+    ".claude/settings.json",
+    ".claude/settings.local.json",
+];
 
 /// Lines such as `2 skills: review, deploy`, without anything that a terminal acts on.
-pub(crate) fn lines(folder: &Path) -> Vec<String> {
+pub(crate) fn lines(folder: &Path, home: Option<PathBuf>) -> Vec<String> {
     let mut lines = Vec::new();
     let mut add = |what: &str, names: &[String]| {
         if !names.is_empty() {
             lines.push(format!("{what}: {}", cut(names)));
         }
     };
-    let config = in_project(folder, Path::new(".harness/config.toml"));
-    if let Some(text) = config.and_then(|path| read(&path)) {
-        match text.parse::<toml::Table>() {
-            Ok(table) => {
+    if let Some(path) = in_project(folder, Path::new(".harness/config.toml")) {
+        match settings(&path) {
+            Some(table) => {
                 add("settings", &table.keys().cloned().collect::<Vec<_>>());
                 add("addresses of models", &addresses(&table));
             }
-            Err(_) => add("settings", &["not readable".to_owned()]),
+            None => add("settings", &[UNREADABLE.to_owned()]),
         }
     }
-    let skills = [".harness/skills", ".agents/skills", ".claude/skills"];
-    let skills: Vec<String> = skills
-        .iter()
-        .flat_map(|name| entries(folder, name, "SKILL.md"))
-        .collect();
+    let skills = skills(folder, home);
     add(&counted(skills.len(), "skill"), &skills);
-    let prompts = entries(folder, ".harness/prompts", "");
-    add(&counted(prompts.len(), "prompt"), &prompts);
-    for name in [".harness/hooks.json", ".claude/settings.json"] {
-        let file = in_project(folder, Path::new(name));
-        if let Some(text) = file.and_then(|path| read(&path)) {
-            let commands = hooks(&text);
-            add(
-                &format!("{} ({name})", counted(commands.len(), "hook")),
-                &commands,
-            );
+    if let Some(path) = in_project(folder, Path::new(".harness/prompts")) {
+        let prompts = prompts(&path);
+        add(&counted(prompts.len(), "prompt"), &prompts);
+    }
+    for name in HOOK_FILES {
+        if let Some(path) = in_project(folder, Path::new(name)) {
+            match hooks(&path) {
+                Some(hooks) => add(
+                    &format!("{} ({name})", counted(hooks.len(), "hook")),
+                    &hooks,
+                ),
+                None => add(&format!("hooks ({name})"), &[UNREADABLE.to_owned()]),
+            }
         }
     }
     lines
@@ -74,25 +82,11 @@ fn cut(names: &[String]) -> String {
     text
 }
 
-fn read(path: &Path) -> Option<String> {
-    let metadata = fs::metadata(path).ok()?;
-    (metadata.is_file() && metadata.len() <= BYTES).then(|| fs::read_to_string(path).ok())?
-}
-
-/// The names of what lies in a folder of the project, sorted: of folders that hold this file, or of Markdown files.
-fn entries(folder: &Path, name: &str, inner: &str) -> Vec<String> {
-    let found = in_project(folder, Path::new(name)).and_then(|path| fs::read_dir(path).ok());
-    let paths = found.into_iter().flatten().flatten().map(|it| it.path());
-    let is_it = |path: &Path| match inner {
-        "" => path.extension().is_some_and(|it| it == "md"),
-        inner => path.join(inner).exists(),
-    };
-    let mut names: Vec<String> = paths
-        .filter(|path| is_it(path))
-        .filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned()))
-        .collect();
-    names.sort();
-    names
+fn settings(path: &Path) -> Option<toml::Table> {
+    // A pipe would keep whoever opens it waiting.
+    let is_file = path.metadata().is_ok_and(|found| found.is_file());
+    let text = is_file.then(|| named_file::read(path).ok())??;
+    text.parse().ok()
 }
 
 /// Where the services of a configuration are.
@@ -105,24 +99,40 @@ fn addresses(table: &toml::Table) -> Vec<String> {
     addresses.collect()
 }
 
-/// The commands of hooks, with their events.
-fn hooks(text: &str) -> Vec<String> {
-    let Ok(file) = serde_json::from_str::<Value>(text) else {
-        return vec!["not readable".to_owned()];
-    };
-    let mut commands = Vec::new();
-    for (event, groups) in file
-        .get("hooks")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-    {
-        let groups = groups.as_array().into_iter().flatten();
-        let hooks = groups.filter_map(|group| group.get("hooks")?.as_array());
-        for hook in hooks.flatten() {
-            let command = hook.get("command").and_then(Value::as_str);
-            commands.push(format!("{event} {}", command.unwrap_or("…")));
-        }
-    }
-    commands
+/// The names of its skills, sorted, wherever the project's settings could have them looked for.
+fn skills(folder: &Path, home: Option<PathBuf>) -> Vec<String> {
+    let mut roots = DefaultRoots::default();
+    roots.working_dir = Some(folder.to_owned());
+    roots.home = home;
+    roots.claude = true;
+    roots.pi = true;
+    let mut roots = roots.roots(|_| true);
+    roots.retain(|root| root.layer == Layer::Project);
+    let catalogue = Skills::discover(&roots).catalogue();
+    let names: BTreeSet<String> = catalogue
+        .entries()
+        .iter()
+        .map(|it| it.skill.name())
+        .collect();
+    names.into_iter().collect()
+}
+
+/// The names of prompts, with those that cannot be used.
+fn prompts(folder: &Path) -> Vec<String> {
+    let mut library = Library::new();
+    let problems = library.read_folder(PromptLayer::Project, folder);
+    let listed = library.list();
+    let of_project = listed.iter().filter(|it| it.layer == PromptLayer::Project);
+    let mut names: BTreeSet<String> = of_project.map(|it| it.name.to_owned()).collect();
+    let stems = problems.iter().filter_map(|it| it.path.file_stem());
+    names.extend(stems.map(|stem| stem.to_string_lossy().into_owned()));
+    names.into_iter().collect()
+}
+
+/// The commands of hooks, with their events; `None` if the file is none of hooks.
+fn hooks(path: &Path) -> Option<Vec<String>> {
+    let file = HookFile::read(path).ok()??;
+    let hooks = file.hooks().iter();
+    let commands = hooks.map(|hook| format!("{} {}", hook.event(), hook.command().unwrap_or("…")));
+    Some(commands.collect())
 }

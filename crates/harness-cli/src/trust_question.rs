@@ -32,7 +32,7 @@ pub(crate) fn ask(
         "Do you trust {project}?\n  If so, its own configuration, prompts, skills and hooks are used, files in \
          it are changed without a\n  question, and commands run in a sandbox. If not, you are asked about all \
          that.\n{}",
-        brought(&project_contents::lines(&folder))
+        brought(&project_contents::lines(&folder, environment.home()))
     ));
     loop {
         tty.forget_typed();

@@ -95,6 +95,32 @@ fn what_a_project_brings_is_listed() {
     }
     assert!(!question.contains(&"y".repeat(60)), "{question}");
     assert!(!question.contains(['\u{1b}', '\u{202e}']), "{question:?}");
+    // Nothing is hidden by its size, its depth or its kind.
+    let padded = json!({ "x": "y".repeat(600_000), "hooks": { "Stop": [{ "hooks": [
+        { "type": "command", "command": "touch z" },
+    ] }] } });
+    bed.write(".claude/settings.local.json", padded.to_string());
+    bed.write(".harness/hooks.json", "{");
+    bed.write(".harness/skills/deep/er/hidden/SKILL.md", "");
+    let config = bed.work().join(".harness/config.toml");
+    fs::remove_file(&config).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &config,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR,
+        0,
+    )
+    .unwrap();
+    let (_, shown) = asked(&bed, &[], &[], "\n");
+    for words in [
+        "settings: cannot be read",
+        "10 skills: hidden, skill-0,",
+        "hooks (.harness/hooks.json): cannot be read",
+        "1 hook (.claude/settings.local.json): Stop touch z",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
     // A home is not asked about.
     let home = bed.home().display().to_string();
     let (_, shown) = asked(&bed, &[], &["-C", &home], "");
