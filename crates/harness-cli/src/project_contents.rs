@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use serde_json::Value;
+use harness_agent::middlewares::{Hook, HookFile};
 
 use crate::settings::in_project;
 use crate::terminal::excerpt;
@@ -15,8 +15,21 @@ const NAMES: usize = 6;
 /// The most characters of a name.
 const CHARACTERS: usize = 40;
 
-/// The most bytes of a file that is looked into.
+/// The most bytes of a configuration that is looked into.
 const BYTES: u64 = 256 * 1024;
+
+/// The most entries of a folder that are looked at.
+const ENTRIES: usize = 4096;
+
+/// Stands for what is in a file that cannot be looked into: it is there all the same.
+const UNREADABLE: &str = "not readable";
+
+/// The files of a project that can have hooks.
+const HOOK_FILES: [&str; 3] = [
+    ".harness/hooks.json",
+    ".claude/settings.json",
+    ".claude/settings.local.json",
+];
 
 /// Lines such as `2 skills: review, deploy`, without anything that a terminal acts on.
 pub(crate) fn lines(folder: &Path) -> Vec<String> {
@@ -27,13 +40,13 @@ pub(crate) fn lines(folder: &Path) -> Vec<String> {
         }
     };
     let config = in_project(folder, Path::new(".harness/config.toml"));
-    if let Some(text) = config.and_then(|path| read(&path)) {
-        match text.parse::<toml::Table>() {
-            Ok(table) => {
+    if let Some(path) = config {
+        match read(&path).and_then(|text| text.parse::<toml::Table>().ok()) {
+            Some(table) => {
                 add("settings", &table.keys().cloned().collect::<Vec<_>>());
                 add("addresses of models", &addresses(&table));
             }
-            Err(_) => add("settings", &["not readable".to_owned()]),
+            None => add("settings", &[UNREADABLE.to_owned()]),
         }
     }
     let skills = [".harness/skills", ".agents/skills", ".claude/skills"];
@@ -44,10 +57,9 @@ pub(crate) fn lines(folder: &Path) -> Vec<String> {
     add(&counted(skills.len(), "skill"), &skills);
     let prompts = entries(folder, ".harness/prompts", "");
     add(&counted(prompts.len(), "prompt"), &prompts);
-    for name in [".harness/hooks.json", ".claude/settings.json"] {
-        let file = in_project(folder, Path::new(name));
-        if let Some(text) = file.and_then(|path| read(&path)) {
-            let commands = hooks(&text);
+    for name in HOOK_FILES {
+        if let Some(path) = in_project(folder, Path::new(name)) {
+            let commands = hooks(&path);
             add(
                 &format!("{} ({name})", counted(commands.len(), "hook")),
                 &commands,
@@ -82,7 +94,8 @@ fn read(path: &Path) -> Option<String> {
 /// The names of what lies in a folder of the project, sorted: of folders that hold this file, or of Markdown files.
 fn entries(folder: &Path, name: &str, inner: &str) -> Vec<String> {
     let found = in_project(folder, Path::new(name)).and_then(|path| fs::read_dir(path).ok());
-    let paths = found.into_iter().flatten().flatten().map(|it| it.path());
+    let found = found.into_iter().flatten().take(ENTRIES).flatten();
+    let paths = found.map(|it| it.path());
     let is_it = |path: &Path| match inner {
         "" => path.extension().is_some_and(|it| it == "md"),
         inner => path.join(inner).exists(),
@@ -105,24 +118,12 @@ fn addresses(table: &toml::Table) -> Vec<String> {
     addresses.collect()
 }
 
-/// The commands of hooks, with their events.
-fn hooks(text: &str) -> Vec<String> {
-    let Ok(file) = serde_json::from_str::<Value>(text) else {
-        return vec!["not readable".to_owned()];
+/// The commands of a file's hooks, with their events: read as a run would read them.
+fn hooks(path: &Path) -> Vec<String> {
+    let Ok(file) = HookFile::read(path) else {
+        return vec![UNREADABLE.to_owned()];
     };
-    let mut commands = Vec::new();
-    for (event, groups) in file
-        .get("hooks")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-    {
-        let groups = groups.as_array().into_iter().flatten();
-        let hooks = groups.filter_map(|group| group.get("hooks")?.as_array());
-        for hook in hooks.flatten() {
-            let command = hook.get("command").and_then(Value::as_str);
-            commands.push(format!("{event} {}", command.unwrap_or("…")));
-        }
-    }
-    commands
+    let described = |hook: &Hook| format!("{} {}", hook.event(), hook.command().unwrap_or("…"));
+    let hooks = file.iter().flat_map(HookFile::hooks);
+    hooks.map(described).collect()
 }

@@ -95,10 +95,40 @@ fn what_a_project_brings_is_listed() {
     }
     assert!(!question.contains(&"y".repeat(60)), "{question}");
     assert!(!question.contains(['\u{1b}', '\u{202e}']), "{question:?}");
+    // What is written so that it could be passed over is there all the same.
+    let evil = json!({ "PreToolUse": [{ "hooks": [{ "command": "touch evil" }] }] });
+    let file = format!(
+        "{{\"hooks\": {evil}, \"hooks\": {{}}}}{}",
+        " ".repeat(300 * 1024)
+    );
+    bed.write(".harness/hooks.json", file);
+    bed.write(".claude/settings.local.json", "{\"hooks\": 1}");
+    bed.write(
+        ".harness/config.toml",
+        format!("model = \"evil/x\" #{}", "x".repeat(300 * 1024)),
+    );
+    let (_, shown) = asked(&bed, &[], &[], "\n");
+    for words in [
+        "settings: not readable",
+        "1 hook (.harness/hooks.json): PreToolUse touch evil",
+        "1 hook (.claude/settings.local.json): not readable",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
     // A home is not asked about.
     let home = bed.home().display().to_string();
     let (_, shown) = asked(&bed, &[], &["-C", &home], "");
     assert!(!shown.contains("Do you trust"), "{shown}");
+    // And nothing is kept for it: that would count for all that is in it.
+    for (flags, is_offered) in [(&["--no-trust"][..], true), (&["-C", &home], false)] {
+        let (_, shown) = asked(&bed, &[write("x.txt", "x")], flags, "y\n");
+        assert!(shown.contains("[y]"), "{shown}");
+        assert_eq!(
+            shown.contains("in this project, always"),
+            is_offered,
+            "{shown}"
+        );
+    }
 }
 
 /// The question has the effect, the change of a file, and what a yes for longer would allow.
