@@ -120,8 +120,11 @@ fn what_a_project_brings_is_listed() {
     let (_, shown) = asked(&bed, &[], &["-C", &home], "");
     assert!(!shown.contains("Do you trust"), "{shown}");
     // And nothing is kept for it: that would count for all that is in it.
+    let calls = [write("x.txt", "x")];
+    let script = json!({ "turns": [{ "calls": calls }, { "text": "Done." }] });
+    fs::write(bed.home().join("script.json"), script.to_string()).unwrap();
     for (flags, is_offered) in [(&["--no-trust"][..], true), (&["-C", &home], false)] {
-        let (_, shown) = asked(&bed, &[write("x.txt", "x")], flags, "y\n");
+        let (_, shown) = asked(&bed, &calls, flags, "y\n");
         assert!(shown.contains("[y]"), "{shown}");
         assert_eq!(
             shown.contains("in this project, always"),
