@@ -157,7 +157,7 @@ impl PermissionSettings {
                 .map_or("", |(_, inner)| inner.trim_start());
             let is_own = match kind {
                 "read" | "write" => !inner.is_empty() && !inner.starts_with(['/', '~', '<']),
-                "run" | "net" | "tool" => !inner.is_empty(),
+                "run" | "net" | "tool" => is_by_name(kind, inner),
                 _ => false,
             };
             if !is_own {
@@ -236,6 +236,16 @@ impl PermissionSettings {
             );
         }
         Ok(())
+    }
+}
+
+/// Whether the inner part of a rule names what it is about, rather than meaning anything there is.
+fn is_by_name(kind: &str, inner: &str) -> bool {
+    let first = inner.split([' ', '\t', ')']).next().unwrap_or_default();
+    match kind {
+        "run" => !first.is_empty() && !first.contains('*'),
+        "net" => !first.is_empty() && (!first.starts_with('*') || first.starts_with("*.")),
+        _ => !first.is_empty() && !first.starts_with('*'),
     }
 }
 

@@ -21,11 +21,17 @@ const CHARACTERS: usize = 40;
 /// What is said of a file that is there and cannot be shown.
 const UNREADABLE: &str = "cannot be read";
 
-/// The files of hooks: ours, and another agent's, which the project's settings can switch on.
-const HOOK_FILES: [&str; 3] = [
-    ".harness/hooks.json",
-    ".claude/settings.json",
-    ".claude/settings.local.json",
+/// The most characters of a hook's command: it is what would be run.
+const COMMAND: usize = 160;
+
+/// The most hooks of a file that are shown.
+const HOOKS: usize = 8;
+
+/// The files of hooks: ours, and another agent's, which settings can switch on, the project's own too.
+const HOOK_FILES: [(&str, &str); 3] = [
+    (".harness/hooks.json", ""),
+    (".claude/settings.json", ", if it is switched on"),
+    (".claude/settings.local.json", ", if it is switched on"),
 ];
 
 /// Lines such as `2 skills: review, deploy`, without anything that a terminal acts on.
@@ -51,14 +57,15 @@ pub(crate) fn lines(folder: &Path, home: Option<PathBuf>) -> Vec<String> {
         let prompts = prompts(&path);
         add(&counted(prompts.len(), "prompt"), &prompts);
     }
-    for name in HOOK_FILES {
+    for (name, when) in HOOK_FILES {
         if let Some(path) = in_project(folder, Path::new(name)) {
-            match hooks(&path) {
-                Some(hooks) => add(
-                    &format!("{} ({name})", counted(hooks.len(), "hook")),
-                    &hooks,
-                ),
-                None => add(&format!("hooks ({name})"), &[UNREADABLE.to_owned()]),
+            let hooks = hooks(&path).unwrap_or_else(|| vec![UNREADABLE.to_owned()]);
+            let shown = hooks.iter().take(HOOKS);
+            lines.extend(
+                shown.map(|hook| format!("hook ({name}{when}): {}", excerpt(hook, COMMAND))),
+            );
+            if let Some(more) = hooks.len().checked_sub(HOOKS).filter(|more| *more > 0) {
+                lines.push(format!("and {}", counted(more, "more hook")));
             }
         }
     }
@@ -133,6 +140,10 @@ fn prompts(folder: &Path) -> Vec<String> {
 fn hooks(path: &Path) -> Option<Vec<String>> {
     let file = HookFile::read(path).ok()??;
     let hooks = file.hooks().iter();
-    let commands = hooks.map(|hook| format!("{} {}", hook.event(), hook.command().unwrap_or("…")));
+    let commands = hooks.map(|hook| {
+        let command = hook.command().unwrap_or("…");
+        let lines: Vec<&str> = command.lines().map(str::trim).collect();
+        format!("{}: {}", hook.event(), lines.join(" ⏎ "))
+    });
     Some(commands.collect())
 }

@@ -191,7 +191,9 @@ pub(crate) fn permissions(
     for (tool, (verdict, _)) in &trust.found().tools {
         permissions = permissions.tool(tool, *verdict);
     }
-    if let Some(store) = trust.store().cloned().filter(|_| !is_demo) {
+    // What is kept for a home holds in all that is in it: it is no project.
+    let can_be_kept = !is_demo && trust.can_be_kept();
+    if let Some(store) = trust.store().cloned().filter(|_| can_be_kept) {
         let project = trust.project().to_owned();
         permissions = permissions.remember(move |rules| {
             for rule in rules {

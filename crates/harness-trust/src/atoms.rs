@@ -1,12 +1,12 @@
 //! From what a tool declares, and from a command line, to what rules decide on.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use harness_core::{ToolEffect, ToolEffects};
 
 use crate::atom::Atom;
-use crate::glob_walk::find;
+use crate::glob_walk::{Budget, Match, find};
 use crate::known::{Operand, Purity, known};
 use crate::paths::Paths;
 use crate::shell::{
@@ -22,8 +22,9 @@ impl Atoms {
     /// What the tool `tool` says that it would do.
     pub fn of(tool: &str, effects: &ToolEffects, surroundings: &Surroundings) -> Self {
         let mut atoms = Self::default();
+        let mut budget = Budget::default();
         for effect in effects {
-            atoms.effect(tool, effect, surroundings);
+            atoms.effect(tool, effect, surroundings, &mut budget);
         }
         atoms
     }
@@ -31,7 +32,7 @@ impl Atoms {
     /// What the command line `line` would do in `folder`, which is absolute and real.
     pub fn of_command(line: &str, folder: &Path, surroundings: &Surroundings) -> Self {
         let mut atoms = Self::default();
-        atoms.line(line, Some(folder), surroundings);
+        atoms.line(line, Some(folder), surroundings, &mut Budget::default());
         atoms
     }
 
@@ -46,12 +47,19 @@ impl Atoms {
         }
     }
 
-    fn effect(&mut self, tool: &str, effect: &ToolEffect, surroundings: &Surroundings) {
+    fn effect(
+        &mut self,
+        tool: &str,
+        effect: &ToolEffect,
+        surroundings: &Surroundings,
+        budget: &mut Budget,
+    ) {
         match effect {
             ToolEffect::Read(path) => self.path(path, surroundings, Atom::Read),
             ToolEffect::Write(path) => self.path(path, surroundings, Atom::Write),
             ToolEffect::Run(command) => {
-                self.line(&command.line, command.folder.as_deref(), surroundings);
+                let folder = command.folder.as_deref();
+                self.line(&command.line, folder, surroundings, budget);
             }
             ToolEffect::Network(host) => self.push(Atom::Net(host.clone())),
             ToolEffect::Conversation => self.push(Atom::Conversation),
@@ -60,14 +68,20 @@ impl Atoms {
         }
     }
 
-    fn line(&mut self, line: &str, folder: Option<&Path>, surroundings: &Surroundings) {
+    fn line(
+        &mut self,
+        line: &str,
+        folder: Option<&Path>,
+        surroundings: &Surroundings,
+        budget: &mut Budget,
+    ) {
         let place = Place {
             folder,
             home: surroundings.home(),
         };
         let line = CommandLine::parse(line, &place);
         for command in line.commands {
-            self.command(command, surroundings);
+            self.command(command, surroundings, budget);
         }
         for Redirect { target, access } in line.redirects {
             match (target, access) {
@@ -81,7 +95,12 @@ impl Atoms {
         }
     }
 
-    fn command(&mut self, command: SimpleCommand, surroundings: &Surroundings) {
+    fn command(
+        &mut self,
+        command: SimpleCommand,
+        surroundings: &Surroundings,
+        budget: &mut Budget,
+    ) {
         let mut purity = Purity::Unknown;
         let mut reads = Vec::new();
         if let Some(known) = known(&command) {
@@ -94,7 +113,7 @@ impl Atoms {
             purity = Purity::Unknown;
         }
         let Named { paths, globs, .. } = match purity {
-            Purity::Unknown => named_paths(&command, surroundings),
+            Purity::Unknown => named_paths(&command, surroundings, budget),
             _ => Named::default(),
         };
         let shown = command.to_string();
@@ -107,52 +126,80 @@ impl Atoms {
         for read in reads {
             match read {
                 Reads::Path(path) => self.path(&path, surroundings, Atom::Read),
-                Reads::Files(folder, names) => self.glob(&folder, &names, true, surroundings),
-                Reads::Names(folder, names) => self.glob(&folder, &names, false, surroundings),
-                Reads::Unknown(glob) => {
-                    self.push(Atom::Opaque(Opaque::new(OpaqueKind::Glob, &glob)));
+                Reads::Files(folder, names) => {
+                    self.glob(&folder, &names, true, surroundings, budget);
                 }
+                Reads::Names(folder, names) => {
+                    self.glob(&folder, &names, false, surroundings, budget);
+                }
+                Reads::Unknown(glob) => self.opaque_glob(Path::new(&glob)),
                 Reads::Lost => self.push(Atom::Opaque(Opaque::new(OpaqueKind::Folder, &shown))),
             }
         }
     }
 
     /// What a glob looks at in a folder: its files with all that they hold, or only names.
-    fn glob(&mut self, folder: &Path, names: &str, reads_files: bool, around: &Surroundings) {
-        let real = around.paths.real(folder);
-        let found = real.and_then(|real| Some((find(&*around.paths, &real, names)?, real)));
+    fn glob(
+        &mut self,
+        folder: &Path,
+        names: &str,
+        reads_files: bool,
+        around: &Surroundings,
+        budget: &mut Budget,
+    ) {
+        let paths = &*around.paths;
+        let real = paths.real(folder);
+        let found = real.and_then(|real| Some((find(paths, &real, names, budget)?, real)));
         let Some((found, real)) = found else {
-            let glob = folder.join(names);
-            let opaque = Opaque::new(OpaqueKind::Glob, &glob.to_string_lossy());
-            return self.push(Atom::Opaque(opaque));
+            return self.opaque_glob(&folder.join(names));
         };
-        let (linked, plain): (Vec<_>, Vec<_>) = found.matches.into_iter().partition(|it| it.1);
-        // One that leads nowhere is not read.
-        let linked = linked
-            .iter()
-            .filter_map(|(path, _)| around.paths.real(path));
-        linked.for_each(|path| self.push(Atom::Read(path)));
-        let names = names.to_owned();
+        let (linked, plain): (Vec<_>, Vec<_>) =
+            found.matches.into_iter().partition(|it| it.is_linked);
+        let Some(linked) = leads(paths, &linked, budget) else {
+            return self.opaque_glob(&folder.join(names));
+        };
+        linked
+            .into_iter()
+            .for_each(|path| self.push(Atom::Read(path)));
         if reads_files {
-            self.push(Atom::ReadMatching {
+            return self.push(Atom::ReadMatching {
                 folder: real,
-                names,
-                found: plain.into_iter().map(|(path, _)| path).collect(),
+                names: names.to_owned(),
+                found: plain.into_iter().map(|it| it.path).collect(),
             });
-        } else if let Some((above, _)) = names.rsplit_once('/') {
-            let folders = found.folders.iter().filter_map(|it| around.paths.real(it));
-            let folders: Vec<PathBuf> = folders.take(MAX_FOLDERS + 1).collect();
-            if (1..=MAX_FOLDERS).contains(&folders.len()) {
-                return folders.into_iter().for_each(|it| self.push(Atom::Read(it)));
-            }
-            self.push(Atom::ReadMatching {
-                folder: real,
-                names: above.to_owned(),
-                found: folders,
-            });
+        }
+        // Of a folder that it finds, the names in it are read.
+        let inner = plain.into_iter().filter(|it| it.is_folder);
+        let inner: Vec<PathBuf> = inner.map(|it| it.path).collect();
+        if !inner.is_empty() {
+            self.folders(&real, names, inner, budget);
+        }
+        if let Some((above, _)) = names.rsplit_once('/') {
+            let folders = found.folders.iter().filter_map(|it| paths.real(it));
+            self.folders(&real, above, folders.collect(), budget);
         } else {
             self.push(Atom::Read(real));
         }
+    }
+
+    /// Reads folders that `names` finds in `folder`: one by one, if there are any and they are few.
+    fn folders(&mut self, folder: &Path, names: &str, found: Vec<PathBuf>, budget: &mut Budget) {
+        if (1..=MAX_FOLDERS).contains(&found.len()) && budget.pays_for(found.len()) {
+            found
+                .into_iter()
+                .for_each(|path| self.push(Atom::Read(path)));
+        } else {
+            self.push(Atom::ReadMatching {
+                folder: folder.to_owned(),
+                names: names.to_owned(),
+                found,
+            });
+        }
+    }
+
+    fn opaque_glob(&mut self, glob: &Path) {
+        let opaque = Opaque::new(OpaqueKind::Glob, &glob.to_string_lossy());
+        self.push(Atom::Opaque(opaque));
     }
 
     fn path(&mut self, path: &Path, surroundings: &Surroundings, atom: impl Fn(PathBuf) -> Atom) {
@@ -190,6 +237,22 @@ fn is_within(command: &SimpleCommand, surroundings: &Surroundings) -> bool {
 /// The most folders of a glob that are named one by one.
 const MAX_FOLDERS: usize = 64;
 
+/// Where links lead, without those that lead nowhere: they are not read. `None` where that cannot be said of one, or
+/// to more places than anybody looks at.
+fn leads(paths: &dyn Paths, linked: &[Match], budget: &mut Budget) -> Option<BTreeSet<PathBuf>> {
+    let mut real = BTreeSet::new();
+    for Match { path, .. } in linked {
+        match paths.real(path) {
+            Some(path) => {
+                real.insert(path);
+            }
+            None if paths.is_dangling(path) => {}
+            None => return None,
+        }
+    }
+    budget.pays_for(real.len()).then_some(real)
+}
+
 /// What the words of a command name.
 #[derive(Default)]
 struct Named {
@@ -208,23 +271,32 @@ impl Named {
     }
 
     /// What a glob finds; or itself, where that cannot be said.
-    fn glob(&mut self, glob: &str, folder: &Path, paths: &dyn Paths) {
+    fn glob(&mut self, glob: &str, folder: &Path, paths: &dyn Paths, budget: &mut Budget) {
         let (above, names) = split(glob);
         let Some(real) = paths.real(&folder.join(above)) else {
             return;
         };
         self.add(Some(real.clone()));
-        let Some(found) = names.as_ref().and_then(|it| find(paths, &real, it)) else {
+        let found = names.as_ref().and_then(|it| find(paths, &real, it, budget));
+        let Some(found) = found else {
             let anything = || "**".to_owned();
             self.globs.push((real, names.unwrap_or_else(anything)));
             return;
         };
-        for (path, is_linked) in found.matches {
-            let real = if is_linked {
-                paths.real(&path)
-            } else {
-                Some(path)
-            };
+        for Match {
+            path, is_linked, ..
+        } in found.matches
+        {
+            if !is_linked {
+                self.add(Some(path));
+                continue;
+            }
+            let real = paths.real(&path);
+            if real.is_none() && !paths.is_dangling(&path) {
+                // It could be anything.
+                self.globs.push((PathBuf::from("/"), "**".to_owned()));
+                return;
+            }
             self.add(real);
         }
     }
@@ -232,7 +304,7 @@ impl Named {
 
 /// The paths that the words of a command name, whatever it does with them. For a glob, its folder, and what it
 /// finds.
-fn named_paths(command: &SimpleCommand, surroundings: &Surroundings) -> Named {
+fn named_paths(command: &SimpleCommand, surroundings: &Surroundings, budget: &mut Budget) -> Named {
     // Where the folder is not known, it is likely the one that work is done in, and names say something anywhere.
     let folder = command.folder.as_deref().unwrap_or(&surroundings.root);
     let paths = &*surroundings.paths;
@@ -247,7 +319,7 @@ fn named_paths(command: &SimpleCommand, surroundings: &Surroundings) -> Named {
                     named.add(paths.real(&folder.join(word)));
                 }
             }
-            Word::Glob { pattern, .. } => named.glob(pattern, folder, paths),
+            Word::Glob { pattern, .. } => named.glob(pattern, folder, paths, budget),
             Word::Unknown(_) => {}
         }
     }

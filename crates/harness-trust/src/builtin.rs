@@ -1,5 +1,6 @@
 //! The rules that hold where nobody says anything.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::{LazyLock, OnceLock};
@@ -137,15 +138,21 @@ pub(crate) fn rules(
         Atom::Run { globs, .. } if !globs.is_empty() => {
             SECRETS.all().into_iter().chain(CODE.all()).collect()
         }
-        Atom::Run { names, .. } => names
-            .iter()
-            .filter(|path| !is_template(path))
-            .flat_map(|path| {
-                let inside = path.strip_prefix(&surroundings.root).ok();
-                let code = inside.map(|inside| CODE.about(inside)).unwrap_or_default();
-                SECRETS.about(path).into_iter().chain(code)
-            })
-            .collect(),
+        Atom::Run { names, .. } => {
+            let about = names
+                .iter()
+                .filter(|path| !is_template(path))
+                .flat_map(|path| {
+                    let inside = path.strip_prefix(&surroundings.root).ok();
+                    let code = inside.map(|inside| CODE.about(inside)).unwrap_or_default();
+                    SECRETS.about(path).into_iter().chain(code)
+                });
+            // Each once, though thousands of names may be meant by it.
+            let mut seen = HashSet::new();
+            about
+                .filter(|rule| seen.insert(std::ptr::from_ref(*rule)))
+                .collect()
+        }
         Atom::Write(path) => match path.strip_prefix(&surroundings.root) {
             Ok(inside) => CODE.about(inside),
             // No rule allows it anyway, but for temporary files.

@@ -67,9 +67,12 @@ fn sample(pieces: &[Piece], any: char) -> Vec<Piece> {
     pieces.iter().map(piece).collect()
 }
 
-/// Whether the shell's glob `names` could find `name`.
+/// Whether the shell's glob `names` could find `name`. A special character stands for a byte where the locale is
+/// not known, as it is in many containers.
 pub(crate) fn finds(names: &str, name: &str) -> bool {
+    let bytes = |text: &str| text.bytes().map(char::from).collect::<String>();
     names_meet(&text(name), &pieces(names))
+        || !name.is_ascii() && names_meet(&text(&bytes(name)), &pieces(&bytes(names)))
 }
 
 fn names_meet(meant: &[Piece], found: &[Piece]) -> bool {
@@ -327,6 +330,12 @@ mod tests {
             (r"\*", "*", true),
             (r"\*", "a", false),
             ("a[bc]", "ab", true),
+            ("?", "é", true),
+            ("??", "é", true),
+            ("???", "é", false),
+            ("é*", "éa", true),
+            (".*", "..", true),
+            ("*", "..", false),
         ] {
             assert_eq!(finds(names, name), expected, "{names} {name}");
         }

@@ -62,9 +62,11 @@ pub(crate) fn known(command: &SimpleCommand) -> Option<Known<'_>> {
         | "test" | "[" | "expr" | "seq" | "sleep" | "basename" | "dirname" | "printf" => {
             are_texts(arguments).then(Known::nothing)
         }
-        "type" | "which" | "whoami" | "id" | "uname" | "nproc" | "arch" | "tty" | "groups"
-        | "locale" => are_texts(arguments).then(Known::nothing),
-        "hostname" | "uptime" => arguments.is_empty().then(Known::nothing),
+        "type" | "which" | "whoami" | "id" | "uname" | "nproc" | "tty" | "groups" | "locale" => {
+            are_texts(arguments).then(Known::nothing)
+        }
+        // With a word, they set what they name, or run it: `arch` of macOS.
+        "arch" | "hostname" | "uptime" => arguments.is_empty().then(Known::nothing),
         "command" if asks_what(arguments) => are_texts(arguments).then(Known::nothing),
         // They take options, and names of files, from a file that is named so.
         "strings" if arguments.iter().any(names_response_file) => None,

@@ -21,6 +21,13 @@ pub trait Paths: fmt::Debug + Send + Sync {
         let _ = folder;
         None
     }
+
+    /// Whether `path` is a link that certainly leads nowhere, so that nothing is read through it. It never is by
+    /// default.
+    fn is_dangling(&self, path: &Path) -> bool {
+        let _ = path;
+        false
+    }
 }
 
 /// Something that lies in a folder.
@@ -80,6 +87,11 @@ impl Paths for FileSystem {
                 Err(_) => return None,
             }
         }
+    }
+
+    fn is_dangling(&self, path: &Path) -> bool {
+        let is_missing = |error: io::Error| error.kind() == io::ErrorKind::NotFound;
+        matches!(way(path), Some(Way::Plain)) && std::fs::metadata(path).is_err_and(is_missing)
     }
 
     /// `None` for a folder that cannot be read, or has more than 16,384 entries.

@@ -163,6 +163,62 @@ async fn the_path_is_the_one_that_the_tool_uses() {
     );
 }
 
+/// A tool ignores arguments that it does not have. A hook is not told another file, text or command by them.
+#[tokio::test]
+async fn what_a_tool_ignores_does_not_stand_for_what_it_does() {
+    let edit = json!({ "path": "a.txt", "edits": [{ "old_text": "one", "new_text": "1", "replace_all": true }],
+        "old_string": "x", "new_string": "y", "replace_all": false });
+    let edits = json!({ "path": "a.txt", "old_string": "x", "edits": [
+        { "old_text": "one", "new_text": "1", "new_string": "y" },
+        { "old_text": "two", "new_text": "2" },
+    ] });
+    check([
+        (
+            "*",
+            "read",
+            json!({ "path": "a.txt", "file_path": "b.txt" }),
+            "read",
+            json!({ "path": "a.txt", "file_path": "FILE" }),
+        ),
+        (
+            "Read",
+            "read",
+            json!({ "path": "a.txt", "file_path": "b.txt", "reason": "x" }),
+            "Read",
+            json!({ "file_path": "FILE", "reason": "x" }),
+        ),
+        (
+            "Bash",
+            "bash",
+            json!({ "command": "ls", "background": true, "run_in_background": false }),
+            "Bash",
+            json!({ "command": "ls", "run_in_background": true }),
+        ),
+        (
+            "Edit",
+            "edit",
+            edit,
+            "Edit",
+            json!({ "file_path": "FILE", "old_string": "one", "new_string": "1", "replace_all": true }),
+        ),
+        (
+            "Edit",
+            "edit",
+            edits,
+            "Edit",
+            json!({ "file_path": "FILE", "old_string": "one\ntwo", "new_string": "1\n2", "edits": [
+                { "old_string": "one", "new_string": "1" },
+                { "old_string": "two", "new_string": "2" },
+            ] }),
+        ),
+    ])
+    .await;
+    let address = json!({ "path": "FILE:///etc/hosts" });
+    let (_, input, _) = given("*", "read", address).await;
+    let real = std::fs::canonicalize("/etc/hosts").unwrap();
+    assert_eq!(input["file_path"], json!(real));
+}
+
 /// Makes a call that a hook with this matcher rewrites by a filter of `jq`; gives what it came to.
 async fn rewritten(
     matcher: &str,

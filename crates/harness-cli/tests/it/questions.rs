@@ -79,7 +79,7 @@ fn what_a_project_brings_is_listed() {
     }
     bed.write(".harness/prompts/re\u{202e}view.md", "");
     let hooks = json!({ "hooks": { "PreToolUse": [{ "hooks": [
-        { "type": "command", "command": format!("touch x{}", "y".repeat(200)) },
+        { "type": "command", "command": format!("touch x{}", "y".repeat(300)) },
     ] }] } });
     bed.write(".harness/hooks.json", hooks.to_string());
     let (_, shown) = asked(&bed, &[], &[], "\n");
@@ -89,18 +89,21 @@ fn what_a_project_brings_is_listed() {
         "addresses of models: http://evil.example/\\u{1b}[2K",
         "9 skills: skill-0, skill-1, skill-2, skill-3, skill-4, skill-5, …",
         "1 prompt: re\\u{202e}view",
-        "1 hook (.harness/hooks.json): PreToolUse touch xyyy",
+        "hook (.harness/hooks.json): PreToolUse: touch xyyy",
     ] {
         assert!(question.contains(words), "{words}: {question}");
     }
-    assert!(!question.contains(&"y".repeat(60)), "{question}");
+    assert!(!question.contains(&"y".repeat(180)), "{question}");
     assert!(!question.contains(['\u{1b}', '\u{202e}']), "{question:?}");
     // Nothing is hidden by its size, its depth or its kind.
     let padded = json!({ "x": "y".repeat(600_000), "hooks": { "Stop": [{ "hooks": [
         { "type": "command", "command": "touch z" },
     ] }] } });
     bed.write(".claude/settings.local.json", padded.to_string());
-    bed.write(".harness/hooks.json", "{");
+    let evil = json!({ "PreToolUse": [{ "hooks": [{ "command": "true\nrm evil" }] }] });
+    let twice = format!("{{\"hooks\": {evil}, \"hooks\": {{}}}}");
+    bed.write(".harness/hooks.json", twice + &" ".repeat(300 * 1024));
+    bed.write(".claude/settings.json", "{\"hooks\": 1}");
     bed.write(".harness/skills/deep/er/hidden/SKILL.md", "");
     let config = bed.work().join(".harness/config.toml");
     fs::remove_file(&config).unwrap();
@@ -116,8 +119,9 @@ fn what_a_project_brings_is_listed() {
     for words in [
         "settings: cannot be read",
         "10 skills: hidden, skill-0,",
-        "hooks (.harness/hooks.json): cannot be read",
-        "1 hook (.claude/settings.local.json): Stop touch z",
+        "hook (.harness/hooks.json): PreToolUse: true ⏎ rm evil",
+        "hook (.claude/settings.json, if it is switched on): cannot be read",
+        "hook (.claude/settings.local.json, if it is switched on): Stop: touch z",
     ] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
@@ -125,6 +129,19 @@ fn what_a_project_brings_is_listed() {
     let home = bed.home().display().to_string();
     let (_, shown) = asked(&bed, &[], &["-C", &home], "");
     assert!(!shown.contains("Do you trust"), "{shown}");
+    // And nothing is kept for it: that would count for all that is in it.
+    let calls = [write("x.txt", "x")];
+    let script = json!({ "turns": [{ "calls": calls }, { "text": "Done." }] });
+    fs::write(bed.home().join("script.json"), script.to_string()).unwrap();
+    for (flags, is_offered) in [(&["--no-trust"][..], true), (&["-C", &home], false)] {
+        let (_, shown) = asked(&bed, &calls, flags, "y\n");
+        assert!(shown.contains("[y]"), "{shown}");
+        assert_eq!(
+            shown.contains("in this project, always"),
+            is_offered,
+            "{shown}"
+        );
+    }
 }
 
 /// The question has the effect, the change of a file, and what a yes for longer would allow.

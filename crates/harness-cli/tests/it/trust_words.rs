@@ -99,6 +99,28 @@ fn a_wrong_rule_is_told_with_its_line() {
     );
     let ended = bed.guarded(&["-m", "demo", "hi"]).end().exits(2);
     ended.says(&["config.toml:3:1: a project cannot allow `net`"]);
+    for (rule, is_fine) in [
+        ("run(*)", false),
+        ("run(* x)", false),
+        ("run('*' x)", false),
+        ("run(car* test)", false),
+        ("run(cargo *)", true),
+        ("net(*)", false),
+        ("net(*:443)", false),
+        ("net(*.example.com)", true),
+        ("tool(*)", false),
+        ("tool(mcp__x__*)", true),
+        ("read(~/x)", false),
+        ("read(src/*)", true),
+    ] {
+        let config = format!("[permissions]\nallow = [\"{rule}\"]\n");
+        bed.write(".harness/config.toml", config);
+        let ended = bed.guarded(&["-m", "demo", "hi"]).end();
+        let ended = ended.exits(if is_fine { 0 } else { 2 });
+        if !is_fine {
+            ended.says(&["config.toml:2:10: a project cannot allow", rule]);
+        }
+    }
     let managed = bed.root().join("managed.toml");
     fs::write(&managed, "[permissions]\nallwo = []\n").unwrap();
     let start = bed.guarded(&["-m", "demo", "--no-trust", "hi"]);

@@ -360,6 +360,10 @@ pub(super) fn known(arguments: &[Word]) -> Option<Known<'_>> {
         } else if !command.has(text) {
             return None;
         } else {
+            // `-L1,5:file`.
+            if let Some((_, file)) = text.rsplit_once(':').filter(|_| text.starts_with("-L")) {
+                reads.push(Operand::Path(Path::new(file)));
+            }
             lists |= matches!(text, "-l" | "--list");
         }
     }

@@ -206,7 +206,7 @@ const COMMANDS: &[Options] = &[
         Folders,
         "ahHiklmPTx",
         "tB",
-        &["human-readable", "total", "type=", "output="],
+        &["human-readable", "total", "type=", "output", "output="],
     ),
     tame(
         "realpath",
@@ -317,7 +317,8 @@ const COMMANDS: &[Options] = &[
     tame("b2sum", Paths, "bt", "l", &[]),
     tame("cksum", Paths, "", "", &[]),
     tame("column", Paths, "tnxeL", "sco", &["table", "separator="]),
-    tame("od", Paths, "abcdfiloxsv", "AjNtwS", &[]),
+    // A number behind its `-w` stands in the same word, or not at all.
+    tame("od", Paths, "abcdfiloxsvw#", "AjNtS", &[]),
     command("hexdump", Paths, "bcCdovx", "ens", &[]),
     command("strings", Paths, "af", "nte", &[]),
     tame("paste", Paths, "sz", "d", &["delimiters=", "serial"]),

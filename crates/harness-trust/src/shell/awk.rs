@@ -22,11 +22,11 @@ pub(crate) fn awk_program(arguments: &[Word]) -> Option<(usize, &str)> {
 /// Whether a program neither runs, writes nor reads anything but its operands.
 ///
 /// Only `print` and `printf` write elsewhere, by `>`; without them it compares. The rest is in words that stand
-/// nowhere in it: functions that run or read, the variables that name the operands, tables of all variables and
+/// nowhere in it: functions that run or read, the variables that name the operands, the environment, tables of all variables and
 /// functions, and what loads more code.
 fn is_simple(program: &str) -> bool {
-    const WORDS: [&str; 7] = [
-        "system", "getline", "ARG", "SYMTAB", "FUNCTAB", "close", "fflush",
+    const WORDS: [&str; 8] = [
+        "system", "getline", "ARG", "ENVIRON", "SYMTAB", "FUNCTAB", "close", "fflush",
     ];
     let has_pipe = program.replace("||", "").contains('|');
     let may_write = program.contains('>') && program.contains("print");

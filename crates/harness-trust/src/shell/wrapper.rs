@@ -83,6 +83,8 @@ pub(super) fn judge(name: &str, arguments: &[Word]) -> Option<Judgement> {
         "ionice" => counted(arguments, &["-c", "-n"]),
         "stdbuf" => joined(arguments, &["-o", "-i", "-e"]),
         "timeout" => timeout(arguments),
+        // That of macOS runs what follows.
+        "arch" if !arguments.is_empty() => return opaque,
         "jobs" if runs_each(arguments) => return opaque,
         "find" => return finds(arguments).then_some(()).and(opaque),
         "fd" | "fdfind" => {

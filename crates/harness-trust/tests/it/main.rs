@@ -7,6 +7,7 @@ mod bash;
 mod command_lines;
 mod corpus;
 mod explanation;
+mod globs;
 mod grants;
 mod narrowest_rule;
 mod on_record;

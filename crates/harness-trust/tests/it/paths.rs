@@ -56,7 +56,7 @@ fn a_glob_over_folders_passes_no_rule() {
         ("cat sub/*.rs", Verdict::Allow),
         ("cat s*/*.rs", Verdict::Allow),
         ("ls s*/*.rs", Verdict::Allow),
-        ("ls */", Verdict::Ask),
+        ("ls */", Verdict::Deny),
         ("cat s*/.e*", Verdict::Ask),
         ("cat src/*/.env", Verdict::Ask),
         ("cat k*/server*", Verdict::Ask),

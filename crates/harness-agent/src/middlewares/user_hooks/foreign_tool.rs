@@ -197,7 +197,8 @@ impl ForeignTool {
         }
         let mut rest = object.clone();
         if self.shape != Shape::Keys {
-            rest.remove("edits");
+            // What stands beside the replacements is none of them, whatever it is called.
+            rest.retain(|key, _| key != "edits" && !is_taken(key, EDIT_KEYS));
         }
         theirs.extend(renamed(&rest, self.keys, file));
         theirs.into()
@@ -300,18 +301,24 @@ fn edit(theirs: &Value) -> Result<Value, String> {
     Ok(ours.into())
 }
 
-/// Our keys by their other names; those that have none stay.
+/// Whether `key` is another agent's name for one of these.
+fn is_taken(key: &str, keys: &[Key]) -> bool {
+    keys.iter().any(|it| it.1 == key)
+}
+
+/// Our keys by their other names. Those that have none stay, unless they have the name of another one: our tool
+/// ignores what it does not know, and a hook would take it for what the call does.
 fn renamed(ours: &Map<String, Value>, keys: &[Key], file: Option<&str>) -> Map<String, Value> {
-    let pairs = ours.iter().map(|(key, value)| {
+    let pairs = ours.iter().filter_map(|(key, value)| {
         let Some((_, theirs, how)) = keys.iter().find(|it| it.0 == key) else {
-            return (key.clone(), value.clone());
+            return (!is_taken(key, keys)).then(|| (key.clone(), value.clone()));
         };
         let value = match (how, file) {
             (Absolute, Some(file)) => file.into(),
             (Milliseconds, _) => scaled(value, 1000.0).unwrap_or_else(|_| value.clone()),
             (Same | Absolute, _) => value.clone(),
         };
-        ((*theirs).to_owned(), value)
+        Some(((*theirs).to_owned(), value))
     });
     pairs.collect()
 }

@@ -41,9 +41,9 @@ impl ShownCall {
         } else {
             let mut input = arguments.as_ref().clone();
             let mut added = None;
+            // In the place of one that the model gave: the tool ignores it.
             if let (Some(file), Some(input)) = (file, input.as_object_mut())
                 && FILE_TOOLS.contains(&call.name.as_str())
-                && !input.contains_key("file_path")
             {
                 added = Some(Value::from(file));
                 input.extend(added.clone().map(|file| ("file_path".to_owned(), file)));
@@ -89,7 +89,10 @@ impl ShownCall {
 /// The path of a call, absolute. What only its tool can tell (`~`, addresses) is asked of that.
 fn file_of(cx: &RunContext, call: &ActiveCall, folder: &Path) -> Option<String> {
     let path = call.arguments.get("path")?.as_str()?;
-    if path.starts_with(['~', '@']) || path.starts_with("file:") {
+    let is_address = path
+        .get(..5)
+        .is_some_and(|it| it.eq_ignore_ascii_case("file:"));
+    if path.starts_with(['~', '@']) || is_address {
         let effects = call.effects(cx);
         let real = effects.iter().find_map(|effect| match effect {
             ToolEffect::Read(path) | ToolEffect::Write(path) => Some(path),
