@@ -158,9 +158,9 @@ impl Atoms {
         let Some(linked) = leads(paths, &linked, budget) else {
             return self.opaque_glob(&folder.join(names));
         };
-        linked
-            .into_iter()
-            .for_each(|path| self.push(Atom::Read(path)));
+        for path in linked {
+            self.push(Atom::Read(path));
+        }
         if reads_files {
             return self.push(Atom::ReadMatching {
                 folder: real,
@@ -185,9 +185,9 @@ impl Atoms {
     /// Reads folders that `names` finds in `folder`: one by one, if there are any and they are few.
     fn folders(&mut self, folder: &Path, names: &str, found: Vec<PathBuf>, budget: &mut Budget) {
         if (1..=MAX_FOLDERS).contains(&found.len()) && budget.pays_for(found.len()) {
-            found
-                .into_iter()
-                .for_each(|path| self.push(Atom::Read(path)));
+            for path in found {
+                self.push(Atom::Read(path));
+            }
         } else {
             self.push(Atom::ReadMatching {
                 folder: folder.to_owned(),

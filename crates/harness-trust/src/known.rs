@@ -59,10 +59,8 @@ pub(crate) fn known(command: &SimpleCommand) -> Option<Known<'_>> {
     match program {
         // They are the shell's, or take any word as it is.
         ":" | "true" | "false" | "echo" | "pwd" | "exit" | "return" | "break" | "continue"
-        | "test" | "[" | "expr" | "seq" | "sleep" | "basename" | "dirname" | "printf" => {
-            are_texts(arguments).then(Known::nothing)
-        }
-        "type" | "which" | "whoami" | "id" | "uname" | "nproc" | "tty" | "groups" | "locale" => {
+        | "test" | "[" | "expr" | "seq" | "sleep" | "basename" | "dirname" | "printf" | "type"
+        | "which" | "whoami" | "id" | "uname" | "nproc" | "tty" | "groups" | "locale" => {
             are_texts(arguments).then(Known::nothing)
         }
         // With a word, they set what they name, or run it: `arch` of macOS.
