@@ -107,8 +107,9 @@ fn policy(setup: &Setup, folder: &Path, profile: Profile) -> Policy {
         .with_network(settings.network.as_ref().is_some_and(|it| it.value))
         .with_writable(folder)
         .with_scratch(environment.temporary_folder());
-    for path in &settings.writable {
-        policy = policy.with_writable(expand(path));
+    let writable = settings.writable.iter().map(expand);
+    for path in writable.filter(|path| path.exists()) {
+        policy = policy.with_writable(path);
     }
     if let Some(home) = environment.home() {
         for secret in HOME_SECRETS {

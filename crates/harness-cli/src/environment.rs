@@ -226,6 +226,20 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
     ("TERM", "`dumb`: no progress line"),
 ];
 
+/// Variables by which a shell, or a command that is held to only read, does something else than its words say. They
+/// are kept from commands, whose words are what is judged; and so are exported functions ([`FUNCTION`]).
+const CHANGE_COMMANDS: [&str; 6] = [
+    "BASHOPTS",
+    "CDPATH",
+    "GLOBIGNORE",
+    "GREP_OPTIONS",
+    "RIPGREP_CONFIG_PATH",
+    "SHELLOPTS",
+];
+
+/// How the variables begin in which bash exports functions.
+const FUNCTION: &str = "BASH_FUNC_";
+
 /// A look at the environment, taken once.
 #[derive(Debug)]
 pub(crate) struct Environment {
@@ -285,6 +299,18 @@ impl Environment {
     /// `PATH`.
     pub(crate) fn path(&self) -> Option<OsString> {
         self.variables.get("PATH").cloned()
+    }
+
+    /// The variables that change what the words of a command do.
+    pub(crate) fn change_commands() -> impl Iterator<Item = OsString> {
+        let is_function = |name: &OsString| name.to_string_lossy().starts_with(FUNCTION);
+        let functions = std::env::vars_os()
+            .map(|(name, _)| name)
+            .filter(is_function);
+        CHANGE_COMMANDS
+            .into_iter()
+            .map(OsString::from)
+            .chain(functions)
     }
 
     /// `BASH_ENV`.

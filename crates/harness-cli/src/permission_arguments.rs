@@ -18,7 +18,7 @@ pub(crate) struct PermissionFlags {
     /// machine that may be lost.
     #[arg(long)]
     pub(crate) allow_all: bool,
-    /// What commands can reach: read-only, workspace-write or off.
+    /// What commands can reach: read-only, workspace-write or off. The tools for files have the rules.
     #[arg(long, value_name = "PROFILE")]
     pub(crate) sandbox: Option<String>,
     /// Let commands in the sandbox use the network.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use harness_core::{CommandEffect, ToolEffect, ToolEffects};
-use harness_trust::{Never, Verdict};
+use harness_trust::{Never, Rule, Verdict};
 
 use crate::arguments::DoctorArguments;
 use crate::command_sandbox::CommandSandbox;
@@ -121,6 +121,9 @@ pub(crate) fn decisions(
         );
     }
     for host in &arguments.net {
+        if let Err(error) = Rule::parse(Verdict::Ask, &format!("net({host})")) {
+            return Err(Failure::usage(format!("--net: {error}")));
+        }
         tell(
             format!("connect to {host}"),
             "net",

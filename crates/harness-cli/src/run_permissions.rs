@@ -109,8 +109,9 @@ pub(crate) fn doubts(setup: &Setup, tools: &[String]) -> Result<Vec<String>, Fai
             doubts.push(format!("{origin}: `{rule}` is about no tool that there is"));
         } else if let Some(tool) = named.iter().find(|tool| TELLING.contains(&tool.as_str())) {
             doubts.push(format!(
-                "{origin}: `{rule}` is not about `{tool}`, which says what it does; `harness trust deny --tool \
-                 {tool}` is"
+                "{origin}: `{rule}` is not about `{tool}`, which says what it does; `harness trust {} --tool \
+                 {tool}` is",
+                rule.verdict
             ));
         }
     }
@@ -126,7 +127,7 @@ pub(crate) fn doubts(setup: &Setup, tools: &[String]) -> Result<Vec<String>, Fai
 }
 
 /// Tools that say what they do: rules about tools are not about them.
-const TELLING: &[&str] = &["bash", "read", "write", "edit", "grep", "find", "ls"];
+pub(crate) const TELLING: &[&str] = &["bash", "read", "write", "edit", "grep", "find", "ls"];
 
 /// What the program's own tools need outside of the workspace: skills are read, plans are written. Its settings, and
 /// what it holds to be trusted, are asked about also where the workspace is around them, as a home is.
@@ -214,6 +215,10 @@ pub(crate) fn permissions(
 
 /// What to do about a call that nobody could be asked about.
 fn advice(rules: &[String], trust_helps: bool) -> String {
+    if rules.is_empty() {
+        return "The user can allow it with `harness run --allow-all`, or say yes at a terminal."
+            .to_owned();
+    }
     let flags: Vec<String> = rules
         .iter()
         .map(|rule| format!("--allow {}", shell_word(rule)))

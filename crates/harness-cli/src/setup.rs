@@ -93,7 +93,8 @@ impl Setup {
         let keys = secret_variables(&self.settings).into_iter();
         // What collectors are sent along lets who has it send there, too.
         let headers = otel::HEADERS.map(str::to_owned);
-        shell.hidden_variables = keys.chain(headers).map(Into::into).collect();
+        let hidden = keys.chain(headers).map(Into::into);
+        shell.hidden_variables = hidden.chain(Environment::change_commands()).collect();
         let startup = self.environment.bash_startup();
         shell
             .variables

@@ -10,6 +10,7 @@ use crate::arguments::Output;
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
 use crate::project_trust::{self, shell_word};
+use crate::run_permissions::TELLING;
 use crate::settings::repository_root;
 use crate::setup::working_folder;
 use crate::terminal::one_line;
@@ -120,9 +121,17 @@ fn one_by_one(
     verdict: Verdict,
 ) -> Result<ExitCode, Failure> {
     for rule in rules {
-        Rule::parse(verdict, rule).map_err(|error| Failure::usage(error.to_string()))?;
+        let rule = Rule::parse(verdict, rule).map_err(|error| Failure::usage(error.to_string()))?;
+        if let Some(doubt) = rule.subject.doubt() {
+            stderr::note(&doubt);
+        }
     }
     for tool in tools {
+        let lower = tool.to_lowercase();
+        if *tool != lower && TELLING.contains(&lower.as_str()) {
+            let hint = format!("the tool is called {lower}");
+            return Err(Failure::usage(format!("there is no tool {tool}")).hint(hint));
+        }
         store
             .set_tool(folder, tool, Some(verdict))
             .map_err(failed)?;

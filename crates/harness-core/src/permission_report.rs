@@ -14,10 +14,11 @@ pub struct PermissionReport {
     pub decision: PermissionDecision,
     /// By whose word.
     pub by: PermissionSource,
-    /// The rule that decided or that asked, as it is written.
+    /// The rule that decided or that asked, as it is written. Where several allow a part of the call each, all of them,
+    /// with commas between.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// Where that rule stands.
+    /// Where that rule stands; where those stand, with commas between.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layer: Option<String>,
     /// How far a person's yes goes: `once`, `run`, `project`.

@@ -165,9 +165,13 @@ impl fmt::Display for Policy {
         }
         if !self.hidden.is_empty() {
             f.write_str(", some with credentials cannot be read")?;
+            let is_on_the_way = |folder: &Path| self.hidden.iter().any(|it| it.starts_with(folder));
+            if self.writable().any(is_on_the_way) {
+                f.write_str(", nothing new can be made in the folders above those")?;
+            }
         }
         f.write_str(match (self.network, self.unix_sockets) {
-            (false, false) => ", and there are no network and no sockets",
+            (false, false) => ", and there is no network and no socket",
             (false, true) => ", and there is no network",
             (true, false) => ", and there are no local sockets",
             (true, true) => ", and the network is open",

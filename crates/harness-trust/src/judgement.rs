@@ -3,15 +3,15 @@
 use std::fmt::Write as _;
 
 use harness_core::{
-    ActiveCall, HookVerdict, PermissionDecision, PermissionReport, PermissionSource, Secrets,
-    ToolEffect, ToolEffects,
+    ActiveCall, HookDecision, HookVerdict, PermissionDecision, PermissionReport, PermissionSource,
+    Secrets, ToolEffect, ToolEffects,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::approver::{Question, Scope};
 use crate::atom::Atom;
 use crate::atoms::Atoms;
-use crate::decision::{Decision, Decisions, RuleRef};
+use crate::decision::{Decisions, RuleRef};
 use crate::rule::{Rule, Verdict};
 use crate::shell::visible;
 use crate::surroundings::Surroundings;
@@ -89,24 +89,34 @@ impl Asked<'_> {
     }
 }
 
+/// Words, each once, as one; `None` if there are none.
+fn joined<'a>(words: impl Iterator<Item = &'a str>) -> Option<String> {
+    let mut all: Vec<&str> = Vec::new();
+    for word in words {
+        if !all.contains(&word) {
+            all.push(word);
+        }
+    }
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
 impl Report<'_> {
     fn judged(&self, decision: PermissionDecision, by: PermissionSource) -> Judgement {
         let mut report =
             PermissionReport::new(&self.asked.call.id, &self.asked.call.name, decision, by);
         report.effects = self.asked.words();
-        // The rule that kept it from being allowed; of those that allow, the one that is highest.
-        let ruled = |(_, decision): &&(Atom, Decision)| decision.rule.is_some();
-        let rule = match self.decisions.verdict {
-            Verdict::Allow => {
-                let layer = |it: &&(Atom, Decision)| it.1.rule.as_ref().map(|rule| rule.layer);
-                self.decisions.each.iter().filter(ruled).max_by_key(layer)
-            }
-            _ => self.decisions.reasons().find(ruled),
+        // The rule that kept it from being allowed; else each that allows a part of it.
+        let rules: Vec<&RuleRef> = if self.decisions.verdict == Verdict::Allow {
+            let each = self.decisions.each.iter();
+            each.filter_map(|(_, decision)| decision.rule.as_ref())
+                .collect()
+        } else {
+            let mut reasons = self.decisions.reasons();
+            let rule = reasons.find_map(|(_, decision)| decision.rule.as_ref());
+            rule.into_iter().collect()
         };
-        if let Some(rule) = rule.and_then(|(_, decision)| decision.rule.as_ref()) {
-            report.rule = Some(rule.text.clone());
-            report.layer = Some(rule.layer.as_str().to_owned());
-        }
+        report.rule = joined(rules.iter().map(|rule| rule.text.as_str()));
+        report.layer = joined(rules.iter().map(|rule| rule.layer.as_str()));
         Judgement {
             report,
             exact: false,
@@ -164,12 +174,16 @@ impl Report<'_> {
     ) -> Judgement {
         let reasons = self.decisions.reasons();
         let what: Vec<String> = reasons.map(|(atom, _)| self.asked.word(atom)).collect();
-        if what.is_empty() {
+        let by_hook = |hook: &HookVerdict| hook.decision == HookDecision::Ask;
+        let is_asked_anyway =
+            self.of_tool == Some(Verdict::Ask) || self.asked.hook.is_some_and(by_hook);
+        if what.is_empty() || is_asked_anyway {
             // No rule would help.
             let reason = format!(
-                "{}, and nobody is there to ask about a call that {}.",
+                "{}, and nobody is there to ask about a call that {}. {}",
                 self.asker(),
-                self.asked.words().join(" and ")
+                self.asked.words().join(" and "),
+                advice(&[], false)
             );
             return self.denied(PermissionSource::Nobody, &reason);
         }

@@ -118,6 +118,25 @@ impl PathGlob {
         self.is_all || self.is_match(rest)
     }
 
+    /// Whether `path` could be meant by this: for rules that ask or deny. Where the folder that it begins at is not
+    /// known, that could be any. And a plain path means all that is in it, should it be a folder.
+    pub(crate) fn may_match(&self, path: &Path, surroundings: &Surroundings) -> bool {
+        if self.matches(path, surroundings) {
+            return true;
+        }
+        let is_plain = !self.rest.is_empty() && !self.rest.contains(['*', '?', '[', '{', '\\']);
+        let Some(base) = self.base(surroundings) else {
+            return path.ancestors().any(|base| {
+                let rest = path.strip_prefix(base).unwrap_or(path);
+                self.is_all || self.is_match(rest) || is_plain && rest.starts_with(&self.rest)
+            });
+        };
+        is_plain
+            && path
+                .strip_prefix(base)
+                .is_ok_and(|rest| rest.starts_with(self.rest.trim_start_matches('/')))
+    }
+
     fn is_match(&self, path: &Path) -> bool {
         self.matcher.is_match(path) || self.folder.as_ref().is_some_and(|it| it.is_match(path))
     }
@@ -143,7 +162,7 @@ impl PathGlob {
         surroundings: &Surroundings,
     ) -> bool {
         let base = self.base(surroundings);
-        base.is_some_and(|base| overlaps(base, &self.rest, folder, names))
+        base.is_none_or(|base| overlaps(base, &self.rest, folder, names))
     }
 
     /// Whether what the shell's glob `names` is for in `folder` is meant by this, whatever is there now: `*.p*` is
@@ -155,6 +174,6 @@ impl PathGlob {
         surroundings: &Surroundings,
     ) -> bool {
         let base = self.base(surroundings);
-        base.is_some_and(|base| are_alike(base, &self.rest, folder, names))
+        base.is_none_or(|base| are_alike(base, &self.rest, folder, names))
     }
 }

@@ -103,7 +103,7 @@ impl Permissions {
     }
 
     /// What to do about a call that nobody could be asked about: a sentence, from the rules that would allow
-    /// it, and whether trust in the project would.
+    /// it, and whether trust in the project would. There are none where a hook or a word for the tool asks.
     pub fn advice(
         self,
         advice: impl Fn(&[String], bool) -> String + Send + Sync + 'static,
@@ -488,6 +488,9 @@ fn denied(reason: &str) -> ToolOutcome {
 }
 
 fn advice(rules: &[String], trust_helps: bool) -> String {
+    if rules.is_empty() {
+        return "Only somebody who is asked can allow it.".to_owned();
+    }
     let trust = if trust_helps {
         " So it would be in a project that is trusted."
     } else {

@@ -114,8 +114,26 @@ impl FromStr for Subject {
     }
 }
 
+/// What other agents, and tools, are called in rules, and the kind that is about what they do.
+const OTHERS: [(&str, &str); 8] = [
+    ("bash", "run"),
+    ("edit", "write"),
+    ("find", "read"),
+    ("glob", "read"),
+    ("grep", "read"),
+    ("ls", "read"),
+    ("multiedit", "write"),
+    ("webfetch", "net"),
+];
+
 /// What to say of a kind that there is not.
 fn unknown(name: &str) -> String {
+    let lower = name.to_lowercase();
+    if let Some((_, kind)) = OTHERS.iter().find(|(other, _)| *other == lower) {
+        return format!(
+            "`{name}` is no kind of rule: rules are about what a call does, here `{kind}(…)`, as in `run(git push *)`"
+        );
+    }
     let near = |kind: &&&str| strsim::damerau_levenshtein(kind, &name.to_lowercase());
     let nearest = KINDS.iter().min_by_key(near).filter(|kind| near(kind) <= 2);
     let kinds = KINDS.join(", ");
@@ -188,7 +206,14 @@ impl Subject {
         let must_be_certain = verdict == Verdict::Allow;
         match (&self.0, atom) {
             (Kind::Read(glob), Atom::Read(path)) | (Kind::Write(glob), Atom::Write(path)) => {
-                glob.as_ref().is_none_or(|glob| glob.matches(path, around))
+                let is_about = |glob: &PathGlob| {
+                    if must_be_certain {
+                        glob.matches(path, around)
+                    } else {
+                        glob.may_match(path, around)
+                    }
+                };
+                glob.as_ref().is_none_or(is_about)
             }
             (
                 Kind::Read(glob),
@@ -203,7 +228,7 @@ impl Subject {
                         glob.covers(folder, names, around)
                     } else {
                         glob.is_likely(folder, names, around)
-                            || found.iter().any(|path| glob.matches(path, around))
+                            || found.iter().any(|path| glob.may_match(path, around))
                     }
                 };
                 glob.as_ref().is_none_or(is_about)
@@ -213,7 +238,7 @@ impl Subject {
                 let could_match =
                     |(folder, names): &(PathBuf, String)| glob.could_match(folder, names, around);
                 !must_be_certain
-                    && (names.iter().any(|path| glob.matches(path, around))
+                    && (names.iter().any(|path| glob.may_match(path, around))
                         || globs.iter().any(could_match))
             }
             (Kind::Run(pattern), Atom::Run { command, .. }) => {

@@ -113,6 +113,7 @@ impl RunPattern {
                 .any(|at| words.get(at..).is_some_and(|rest| self.could_begin(rest)))
         };
         could(&command.words)
+            || without_first_options(&command.words).any(|words| could(&words))
             || command.around.iter().any(|words| could(words))
             || command.doubt == Some(OpaqueKind::Wrapper) && hidden(&command.words)
     }
@@ -155,6 +156,23 @@ impl RunPattern {
                     is_match(&any, word, at.max(1))
                 })
     }
+}
+
+/// The command without the options that stand before its other words, which are for the program as a whole: `git -C x
+/// --no-pager push` is a push. Of an option it is not known whether the next word is its value, so both are looked at.
+fn without_first_options(words: &[Word]) -> impl Iterator<Item = Vec<Word>> {
+    let is_option = |at: usize| {
+        let word = words.get(at).and_then(Word::literal);
+        word.is_some_and(|word| word.starts_with('-'))
+    };
+    let ends = (2..words.len()).take_while(move |&end| {
+        let last = end - 1;
+        is_option(last) || last > 1 && is_option(last - 1)
+    });
+    ends.filter_map(|end| {
+        let rest = words.get(end..)?.iter();
+        Some(words.first().into_iter().chain(rest).cloned().collect())
+    })
 }
 
 fn push(pieces: &mut [String], c: char) {

@@ -48,6 +48,70 @@ fn one_rule_or_one_tool_is_taken_back() {
     ended.says(&["no rule and no tool is there"]);
 }
 
+/// A command is what its words say: what the environment would make of it does not count.
+#[test]
+fn the_environment_changes_no_command() {
+    let bed = Bed::new();
+    bed.write("src/f.txt", "inside");
+    let elsewhere = bed.home().join("elsewhere");
+    fs::create_dir_all(elsewhere.join("src")).unwrap();
+    fs::write(elsewhere.join("src/f.txt"), "outside").unwrap();
+    bed.write(".hidden", "dotted");
+    let commands = ["cd src && cat f.txt", "ls src", "cat *idden* f*; true"];
+    let calls: Vec<_> = commands
+        .iter()
+        .map(|command| json!({ "tool": "bash", "arguments": { "command": command } }))
+        .collect();
+    bed.write(
+        "script.json",
+        json!({ "turns": [{ "calls": calls }, { "text": "Done." }] }).to_string(),
+    );
+    let ended = bed
+        .guarded(&["-m", "scripted:script.json", "--output", "json", "go"])
+        .env("CDPATH", &elsewhere)
+        .env("BASHOPTS", "dotglob")
+        .env("GLOBIGNORE", "x")
+        .env("BASH_FUNC_ls%%", "() { echo ran > by-function; }")
+        .end()
+        .exits(0);
+    assert!(ended.stdout.contains("inside"), "{ended:#?}");
+    assert!(!ended.stdout.contains("outside"), "{ended:#?}");
+    assert!(!ended.stdout.contains("dotted"), "{ended:#?}");
+    assert!(!bed.work().join("by-function").exists());
+}
+
+/// The record names each rule that allows a part, and a refusal what would help, also where no rule does.
+#[test]
+fn a_record_names_all_rules() {
+    let bed = Bed::new();
+    let call = json!({ "tool": "bash", "arguments": { "command": "touch a && ls src" } });
+    bed.write(
+        "script.json",
+        json!({ "turns": [{ "calls": [call] }, { "text": "Done." }] }).to_string(),
+    );
+    let run = |flags: &[&str]| {
+        let arguments = ["-m", "scripted:script.json", "--output", "json", "go"];
+        let ended = bed.guarded(&[flags, &arguments].concat()).end().exits(0);
+        let events = ended.events();
+        let found = events.iter().find(|it| it["type"] == "permission");
+        found.cloned().unwrap_or_else(|| panic!("{ended:#?}"))
+    };
+    let event = run(&["--allow", "run(touch a)"]);
+    assert_eq!(event["decision"], "allow", "{event}");
+    let rules = event["rule"].as_str().unwrap_or_default();
+    assert!(rules.starts_with("run(touch a), "), "{event}");
+    assert_eq!(event["layer"], "run, built-in", "{event}");
+    bed.harness(&["trust", "ask", "--tool", "bash"])
+        .end()
+        .exits(0);
+    let event = run(&[]);
+    assert_eq!(event["decision"], "deny", "{event}");
+    let reason = event["reason"].as_str().unwrap_or_default();
+    assert!(reason.contains("harness run --allow-all"), "{event}");
+    let ended = bed.harness(&["trust", "deny", "--tool", "Bash"]).end();
+    ended.exits(2).says(&["the tool is called bash"]);
+}
+
 /// The worst of all that was asked about is the exit status.
 #[test]
 fn doctor_answers_scripts() {
@@ -59,6 +123,7 @@ fn doctor_answers_scripts() {
         (&["--net", "example.com"], 4),
         (&["--net", "example.com", "--deny", "net(*.org)"], 4),
         (&["--net", "example.com", "--deny", "net(example.com)"], 5),
+        (&["--net", "https://example.com", "--allow", "net"], 2),
         (&["--run", "ls", "--run", "make"], 4),
         (&["--run", "rm x", "--read", "a", "--deny", "run(rm *)"], 5),
         (&["--run", "ls", "--allow", "rum"], 2),
@@ -115,11 +180,12 @@ fn a_wrong_rule_is_told_with_its_line() {
     ] {
         let config = format!("[permissions]\nallow = [\"{rule}\"]\n");
         bed.write(".harness/config.toml", config);
-        let ended = bed.guarded(&["-m", "demo", "hi"]).end();
-        let ended = ended.exits(if is_fine { 0 } else { 2 });
-        if !is_fine {
-            ended.says(&["config.toml:2:10: a project cannot allow", rule]);
+        if is_fine {
+            quiet(&bed, &[]);
+            continue;
         }
+        let ended = bed.guarded(&["-m", "demo", "hi"]).end().exits(2);
+        ended.says(&["config.toml:2:10: a project cannot allow", rule]);
     }
     let managed = bed.root().join("managed.toml");
     fs::write(&managed, "[permissions]\nallwo = []\n").unwrap();

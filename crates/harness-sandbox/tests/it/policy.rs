@@ -27,7 +27,7 @@ fn a_policy_says_what_it_allows() {
     for (policy, words) in [
         (
             Policy::new(Profile::ReadOnly).with_writable("/a"),
-            "no files can be written, and there are no network and no sockets",
+            "no files can be written, and there is no network and no socket",
         ),
         (
             open.clone().with_writable("/a").with_network(true),

@@ -43,7 +43,7 @@ async fn only_the_workspace_is_written_and_the_result_says_so() {
         .await;
     let notice = format!(
         "[this ran in the sandbox `workspace-write`: files can be written only in {}, some with credentials \
-         cannot be read, and there are no network and no sockets]",
+         cannot be read, and there is no network and no socket]",
         bed.workspace.root().display()
     );
     assert!(text.contains("Permission denied"), "{text}");

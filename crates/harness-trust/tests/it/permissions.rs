@@ -52,7 +52,12 @@ const LAYERS: &[Row<'_>] = &[
     ),
     (&[], ("mystery", "x"), "deny nobody - - -", false),
     (&[], ("reach", "example.com"), "deny nobody - - -", false),
-    (&[], ("sh", "ls -l"), "allow rule - built-in read(**)", true),
+    (
+        &[],
+        ("sh", "ls -l"),
+        "allow rule - built-in commands that only read, read(**)",
+        true,
+    ),
     (&[], ("sh", "make"), "deny nobody - - -", false),
     (&[], ("sh", "echo $(id)"), "deny nobody - - -", false),
     (
@@ -112,7 +117,7 @@ const LAYERS: &[Row<'_>] = &[
     (
         &[(Run, Allow, "opaque"), (Run, Allow, "run")],
         ("sh", "make $(id)"),
-        "allow rule - run opaque",
+        "allow rule - run run, opaque",
         true,
     ),
     (
@@ -136,7 +141,7 @@ const LAYERS: &[Row<'_>] = &[
     (
         &[(Run, Allow, "write")],
         ("both", "a"),
-        "allow rule - run write",
+        "allow rule - built-in, run read(**), write",
         true,
     ),
     (

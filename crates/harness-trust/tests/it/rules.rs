@@ -49,7 +49,7 @@ fn what_is_wrong_is_said_with_its_place() {
         (
             "bash(ls)",
             1,
-            "`bash` is no kind of rule; there are read, write, run, net, tool, opaque",
+            "`bash` is no kind of rule: rules are about what a call does, here `run(…)`, as in `run(git push *)`",
         ),
         (
             "",
@@ -118,7 +118,6 @@ fn globs_are_for_real_paths() {
         ("src/*", "/srv/shop/src/a", true),
         ("src/*", "/srv/shop/src/a/b", false),
         ("src", "/srv/shop/src", true),
-        ("src", "/srv/shop/src/a", false),
         ("src/", "/srv/shop/src", true),
         ("./src/*.rs", "/srv/shop/src/a.rs", true),
         ("**", "/srv/shop", true),
@@ -147,6 +146,49 @@ fn globs_are_for_real_paths() {
     }
     let write = Atom::Write(PathBuf::from("/srv/shop/src"));
     assert_eq!(is_about("read(**)", &write), (false, false));
+}
+
+/// A rule that refuses reaches as far as it may be meant: a plain path is a folder and all in it, and a home that is
+/// not known could be any.
+#[test]
+fn what_refuses_reaches_as_far_as_it_may_be_meant() {
+    for (glob, path, refuses) in [
+        ("src", "/srv/shop/src/a", true),
+        ("./src/b", "/srv/shop/src/b/c/d", true),
+        ("src", "/srv/shop/srcs/a", false),
+        ("/etc/ssh", "/etc/ssh/key", true),
+        ("/etc/ssh", "/etc/sshd", false),
+        ("~/.ssh", "/home/user/.ssh/id", true),
+        ("s*", "/srv/shop/src/a", false),
+    ] {
+        let atom = Atom::Read(PathBuf::from(path));
+        let found = is_about(&format!("read({glob})"), &atom);
+        assert_eq!(found, (false, refuses), "{glob} {path}");
+    }
+    let around = Surroundings::new("/srv/shop")
+        .with_paths(Lexical)
+        .trusted(true);
+    let decide = |line: &str| {
+        let mut rules = Rules::new();
+        for (verdict, rule) in [
+            (Verdict::Allow, "read"),
+            (Verdict::Allow, "run"),
+            (Verdict::Deny, "read(~/.ssh/**)"),
+            (Verdict::Deny, "read(~/.netrc)"),
+        ] {
+            rules.add(Layer::User, Rule::parse(verdict, rule).unwrap());
+        }
+        let atoms = Atoms::of_command(line, around.root(), &around);
+        rules.decide_all(&atoms, &around).verdict
+    };
+    for (line, verdict) in [
+        ("cat /home/me/.ssh/id", Verdict::Deny),
+        ("cat /root/.netrc", Verdict::Deny),
+        ("base64 /root/.ssh/id", Verdict::Deny),
+        ("cat /root/.nets /srv/shop/x", Verdict::Allow),
+    ] {
+        assert_eq!(decide(line), verdict, "{line}");
+    }
 }
 
 #[test]
@@ -185,6 +227,10 @@ fn commands_are_matched_word_by_word() {
         ("cargo test *", "cargo test a b", true, true),
         ("cargo test", "cargo test a", false, false),
         ("cargo test *", "cargo testify", false, false),
+        ("git push *", "git --no-pager push", false, true),
+        ("git push *", "git -C x --no-pager push -f", false, true),
+        ("git push *", "git status push", false, false),
+        ("git push *", "git -C push", false, true),
         ("cargo test*", "cargo testify", true, true),
         ("cargo * --lib", "cargo test --lib", true, true),
         ("cargo * --lib", "cargo test a --lib", false, false),
@@ -368,7 +414,7 @@ fn what_is_written_as_elsewhere_is_understood_or_told() {
         ("write(~/)", "/home/user/a", true),
         ("write(~/x/)", "/home/user/x/a", true),
         ("write(/etc/)", "/etc/a/b", true),
-        ("write(x)", "/srv/shop/x/a", false),
+        ("write(x)", "/srv/shop/x/a", true),
     ] {
         let rules = Rules::new().with(Layer::User, Rule::parse(Verdict::Deny, rule).unwrap());
         let decided = rules.decide(&Atom::Write(path.into()), &around).verdict;
