@@ -332,7 +332,7 @@ fn report_hooks(report: &mut Report, setup: &Setup, arguments: &DoctorArguments)
     report.heading("hooks");
     match setup.hook_files() {
         Ok(files) => {
-            if files.hooks.is_empty() {
+            if files.hooks.is_empty() && !files.is_off {
                 let yours = setup.environment.config_folder();
                 let yours = yours.map(|it| it.join("hooks.json").display().to_string());
                 report.line("none", &format!("(yours: {})", yours.unwrap_or_default()));

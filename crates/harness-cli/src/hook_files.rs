@@ -27,6 +27,8 @@ pub(crate) struct HooksConfig {
 pub(crate) struct HookFiles {
     pub(crate) hooks: Hooks,
     pub(crate) untrusted: Vec<PathBuf>,
+    /// Whether the configuration switches all hooks off, so that no file was read.
+    pub(crate) is_off: bool,
 }
 
 impl HookFiles {
@@ -38,7 +40,10 @@ impl HookFiles {
     ) -> Result<Self, Failure> {
         let is_on = settings.hooks.as_ref().is_none_or(|on| on.value);
         if !is_on {
-            return Ok(Self::default());
+            return Ok(Self {
+                is_off: true,
+                ..Self::default()
+            });
         }
         let claude = settings.hooks_claude.as_ref().is_some_and(|on| on.value);
         let mut read = Self::default();
@@ -79,6 +84,9 @@ impl HookFiles {
     /// For people: the hooks, what is to be known of their files, and, with an agent, which matchers are for
     /// nothing of its tools.
     pub(crate) fn lines(&self, agent: Option<&AgentHarness>) -> Vec<(&'static str, String)> {
+        if self.is_off {
+            return vec![("off", "by `[hooks] enabled = false`".to_owned())];
+        }
         let hooks = self.hooks.describe();
         let mut lines: Vec<_> = hooks.iter().map(|hook| ("hook", one_line(hook))).collect();
         let misfits = agent.map(|agent| misfits(&self.hooks, agent));
@@ -116,4 +124,20 @@ pub(crate) fn tell(diagnostics: &[HookDiagnostic]) {
 /// Tells which matchers are for nothing of an agent's tools.
 pub(crate) fn tell_misfits(hooks: &Hooks, agent: &AgentHarness) {
     tell(&misfits(hooks, agent));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hooks_that_are_switched_off_are_told_as_that() {
+        assert!(HookFiles::default().lines(None).is_empty());
+        let off = HookFiles {
+            is_off: true,
+            ..HookFiles::default()
+        };
+        let told = [("off", "by `[hooks] enabled = false`".to_owned())];
+        assert_eq!(off.lines(None), told);
+    }
 }

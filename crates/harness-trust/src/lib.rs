@@ -37,6 +37,42 @@
 //! # Ok::<(), harness_trust::Error>(())
 //! ```
 //!
+//! [`Permissions`] is the middleware that holds the calls of an agent to such rules, and asks an [`Approver`]
+//! what they leave open. A whole agent with it is the example `own_permissions` of `harness-agent`.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use harness_core::{RunContext, async_trait};
+//! use harness_trust::{
+//!     Answer, Approver, Layer, Permissions, PlaceOfRuns, Question, Rule, Rules, Scope, Verdict,
+//! };
+//!
+//! /// Says yes to what only touches files.
+//! struct FilesOnly;
+//!
+//! #[async_trait]
+//! impl Approver for FilesOnly {
+//!     async fn ask(&self, _: &RunContext, question: &Question) -> Answer {
+//!         if ["write", "edit"].contains(&&*question.tool) {
+//!             return Answer::Yes(Scope::Once);
+//!         }
+//!         let reason = Some("Only files are changed here.".to_owned());
+//!         Answer::No { reason }
+//!     }
+//! }
+//!
+//! # use harness_core::{LoopConfig, test_support::{Reply, ScriptedModel}};
+//! # let model = Arc::new(ScriptedModel::new([Reply::text("Hello.")]));
+//! let rules = Rules::new().with(Layer::User, Rule::parse(Verdict::Deny, "write(migrations/**)")?);
+//! let permissions = Permissions::new(rules, PlaceOfRuns::new("/srv/shop"));
+//! let config = LoopConfig::builder(model)
+//!     .middleware(permissions.approver(Arc::new(FilesOnly)))
+//!     .build()?;
+//! # let _ = config;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! What it cannot see: what a program does once it runs, what its environment tells it (`BASH_ENV`, `CDPATH`,
 //! exported functions and `RIPGREP_CONFIG_PATH` have to be kept from a shell whose lines are judged here),
 //! and what a search over a folder meets there. A sandbox is for that.

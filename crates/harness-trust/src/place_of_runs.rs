@@ -10,13 +10,16 @@ use crate::surroundings::Surroundings;
 pub struct PlaceOfRuns {
     /// The workspace, for runs that have no working folder of their own.
     pub root: PathBuf,
-    /// The user's home.
+    /// The user's home: what `~/` of a rule and of a command means. Without it, rules with `~/` are about
+    /// nothing. It is not looked up.
     pub home: Option<PathBuf>,
     /// The folder for temporary files.
     pub temp: Option<PathBuf>,
     /// Whether the user trusts the project.
     pub is_trusted: bool,
-    /// Whether commands run in a sandbox.
+    /// Whether commands run in a sandbox. It is taken at its word, and lets commands of a trusted project run
+    /// unasked: whoever sets it must have them confined, by `Workspace::with_sandbox` of `harness-tools`
+    /// (feature `sandbox`).
     pub is_sandboxed: bool,
 }
 

@@ -58,7 +58,7 @@ pub use self::hook_file::HookFile;
 pub use self::hooks::Hooks;
 pub use self::input::TranscriptPath;
 
-/// Who refused, as the model and events are told.
+/// Who refused or ended the run, as the model and events are told.
 const BY: &str = "hook";
 
 /// The element around what hooks tell the model.
@@ -283,7 +283,7 @@ impl UserHooksMiddleware {
             return Ok(());
         }
         if !passed {
-            return Err(stopped(refused.join("\n")));
+            return Err(stopped(refused.join("; ")));
         }
         for reason in refused {
             let message = format!("A hook refused a message: {reason}");
@@ -334,7 +334,7 @@ impl fmt::Debug for UserHooksMiddleware {
 #[async_trait]
 impl Middleware for UserHooksMiddleware {
     fn name(&self) -> &'static str {
-        "user-hooks"
+        BY
     }
 
     fn order(&self) -> i32 {

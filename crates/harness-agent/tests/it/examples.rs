@@ -39,6 +39,14 @@ fn own_middleware() {
 }
 
 #[test]
+fn own_permissions() {
+    let printed = output("own_permissions");
+    assert_eq!(printed.matches("may ").count(), 1, "{printed}");
+    assert!(printed.starts_with("may write be done? "), "{printed}");
+    assert!(printed.contains("run(git push *)"), "{printed}");
+}
+
+#[test]
 fn own_provider() {
     assert_eq!(output("own_provider"), "[Say ][this ][again, ][please.]\n");
 }

@@ -71,7 +71,13 @@ async fn each_answer_before_a_call() {
             answers(&json!({ "continue": false, "stopReason": "over" })),
             Err("over"),
         ),
-        (answers(&json!({ "suppressOutput": true })), Ok(None)),
+        (
+            answers(&json!({
+                "suppressOutput": true, "colour": 1, "session_id": "s", "hook_event_name": "PreToolUse",
+                "hookSpecificOutput": { "updatedToolOutput": 1, "tool_input": {} },
+            })),
+            Ok(None),
+        ),
     ] {
         let stage = Stage::of("PreToolUse", &[&command]);
         let (outcome, warnings) = stage.call("bash", touch()).await;
@@ -154,6 +160,18 @@ async fn each_failure_is_closed_or_open_as_the_file_says() {
             "echo '{\"hookSpecificOutput\": {\"hookEventName\": \"Stop\"}}'",
             "its answer is one for `Stop`",
         ),
+        (
+            "echo '{\"decison\": \"block\"}'",
+            "its answer has the unknown key `decison`; did you mean `decision`?",
+        ),
+        (
+            "echo '{\"colour\": 1, \"systemMesage\": \"hey\"}'",
+            "the unknown key `systemMesage`; did you mean `systemMessage`?",
+        ),
+        (
+            "echo '{\"hookSpecificOutput\": {\"permisionDecision\": \"deny\"}}'",
+            "the unknown key `permisionDecision`; did you mean `permissionDecision`?",
+        ),
         ("yes '{' | head -c 100000", "its answer is too long"),
     ] {
         for on_failure in [None, Some("closed"), Some("open")] {
@@ -223,7 +241,7 @@ async fn the_answers_of_several_hooks_are_joined() {
     let deny = decides("deny", &json!({}));
     let stage = Stage::of("PreToolUse", &[&one, &deny, "echo too >&2; exit 2", &ask]);
     let (outcome, _) = stage.call("bash", touch()).await;
-    assert_eq!(denied(&outcome), Some("because deny\ntoo"));
+    assert_eq!(denied(&outcome), Some("because deny; too"));
 
     // Each waits for the other, so neither ends before both run.
     let meets = |mine: &str, other: &str| {

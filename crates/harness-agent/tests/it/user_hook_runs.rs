@@ -212,7 +212,11 @@ async fn a_hook_after_a_call_ends_the_run() {
     let stage = Stage::of("PostToolUse", &[&stop]);
     let replies = vec![Reply::call("c1", "bash", r#"{"command": "true"}"#)];
     let seen = stage.run(replies, RunInput::prompt("go")).await;
-    assert_eq!(seen.outcome.status.word(), "stopped");
+    let status = seen.outcome.status;
+    let harness_agent::core::RunStatus::Stopped { by, reason } = &status else {
+        panic!("{status:?}");
+    };
+    assert_eq!((&**by, &**reason), ("hook", "enough"));
 }
 
 #[tokio::test]

@@ -2,11 +2,12 @@
 
 use harness_core::HookDecision;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::hook::Hook;
 use super::hook_event::{HookEvent, OnHookFailure};
 use super::hook_process::{Ran, Stream};
+use super::hook_words::{ANSWER_KEYS, HookWords, SPECIFIC_KEYS};
 use super::shown_call::ShownCall;
 
 /// The exit code that blocks.
@@ -136,6 +137,8 @@ struct Written {
     /// Some write it here.
     additional_context: Option<String>,
     hook_specific_output: Option<Specific>,
+    #[serde(flatten)]
+    others: Map<String, Value>,
 }
 
 #[derive(Default, Deserialize)]
@@ -146,11 +149,27 @@ struct Specific {
     permission_decision_reason: Option<String>,
     updated_input: Option<Value>,
     additional_context: Option<String>,
+    #[serde(flatten)]
+    others: Map<String, Value>,
+}
+
+/// Refuses a key that is another one in all likelihood: what it was to say is not known, and it may be a no.
+/// What else is not known here is of no matter.
+fn no_typos(others: &Map<String, Value>, words: &HookWords) -> Result<(), String> {
+    let mut strange = others.keys().filter(|key| !words.is_foreign(key));
+    match strange.find_map(|key| Some((key, words.near(key)?))) {
+        Some((key, near)) => Err(format!(
+            "its answer has the unknown key `{key}`; did you mean `{near}`?"
+        )),
+        None => Ok(()),
+    }
 }
 
 impl Written {
     fn answer(self, hook: &Hook) -> Result<Answer, String> {
         let specific = self.hook_specific_output.unwrap_or_default();
+        no_typos(&self.others, &ANSWER_KEYS)?;
+        no_typos(&specific.others, &SPECIFIC_KEYS)?;
         if let Some(name) = &specific.hook_event_name
             && name != hook.event.name()
         {

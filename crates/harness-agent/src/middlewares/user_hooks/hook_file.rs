@@ -29,7 +29,8 @@ const MAX_HOOKS: usize = 256;
 /// (without a command, with a matcher that is no expression) always fails, so that it
 /// [blocks](super::OnHookFailure::Closed) where a failed hook does: a guard that is passed over guards nothing.
 /// Elsewhere it is ignored. A hook of a kind that is not supported is ignored, too, unless it says that it
-/// blocks if it fails. What is no JSON at all is an error.
+/// blocks if it fails. What is no JSON at all is an error, and
+/// so is an event outside of `hooks`.
 ///
 /// A file is read up to 1 MiB and 256 hooks.
 #[derive(Clone, Debug)]

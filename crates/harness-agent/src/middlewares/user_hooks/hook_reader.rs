@@ -118,11 +118,9 @@ impl<'f> HookReader<'f> {
                         "`disableAllHooks` is neither true nor false; it is ignored",
                     );
                 }
+                // What it was to forbid would be let through.
                 (name, _) if EVENTS.has(name) => {
-                    self.warn(
-                        "",
-                        format_args!("`{name}` must be in `hooks`; it is ignored"),
-                    );
+                    return Err(format!("`{name}` must be in `hooks`"));
                 }
                 // Whatever else is in settings is not about hooks.
                 (name, _) if !FILE_KEYS.is_foreign(name) => {

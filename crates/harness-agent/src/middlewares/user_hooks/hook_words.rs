@@ -1,4 +1,4 @@
-//! The words of hook files: ours, those that other agents have and this one does not, and what was meant by
+//! The words of hook files and of what hooks answer: ours, those that other agents have and this one does not, and what was meant by
 //! others.
 //!
 //! From the references of [Claude Code](https://code.claude.com/docs/en/hooks),
@@ -25,9 +25,9 @@ pub(super) const GROUP_KEYS: HookWords = HookWords {
     theirs: &["description", "name", "sequential"],
 };
 
-/// The keys of a hook.
+/// The keys of a hook. `onFailure`, which is Claude Code's, is read as well; ours is the one to be suggested.
 pub(super) const HOOK_KEYS: HookWords = HookWords {
-    ours: &["type", "command", "timeout", "on_failure", "onFailure"],
+    ours: &["type", "command", "timeout", "on_failure"],
     theirs: &[
         "allowedEnvVars",
         "args",
@@ -53,6 +53,32 @@ pub(super) const HOOK_KEYS: HookWords = HookWords {
         "tool",
         "url",
     ],
+};
+
+/// The keys of what a hook answers.
+pub(super) const ANSWER_KEYS: HookWords = HookWords {
+    ours: &[
+        "continue",
+        "stopReason",
+        "systemMessage",
+        "decision",
+        "reason",
+        "additionalContext",
+        "hookSpecificOutput",
+    ],
+    theirs: &["async", "asyncTimeout", "suppressOutput"],
+};
+
+/// The keys of its `hookSpecificOutput`.
+pub(super) const SPECIFIC_KEYS: HookWords = HookWords {
+    ours: &[
+        "hookEventName",
+        "permissionDecision",
+        "permissionDecisionReason",
+        "updatedInput",
+        "additionalContext",
+    ],
+    theirs: &["updatedMCPToolOutput", "updatedToolOutput"],
 };
 
 /// The kinds of hooks.
@@ -165,7 +191,16 @@ mod tests {
             (&GROUP_KEYS, "hook", Some("hooks")),
             (&HOOK_KEYS, "tiemout", Some("timeout")),
             (&HOOK_KEYS, "comand", Some("command")),
-            (&HOOK_KEYS, "onfailure", Some("onFailure")),
+            (&HOOK_KEYS, "onfailure", Some("on_failure")),
+            (&HOOK_KEYS, "onFailur", Some("on_failure")),
+            (&ANSWER_KEYS, "hook_event_name", None),
+            (&ANSWER_KEYS, "tool_input", None),
+            (&ANSWER_KEYS, "session_id", None),
+            (&ANSWER_KEYS, "message", None),
+            (&ANSWER_KEYS, "version", None),
+            (&ANSWER_KEYS, "stop_reason", Some("stopReason")),
+            (&SPECIFIC_KEYS, "updatedPermissions", None),
+            (&SPECIFIC_KEYS, "tool_input", None),
             (&HOOK_KEYS, "colour", None),
             (&HOOK_KEYS, "", None),
             (&EVENTS, "PreToolUs", Some("PreToolUse")),
@@ -180,7 +215,16 @@ mod tests {
     /// A word that is used here is not told as one of others.
     #[test]
     fn no_word_is_ours_and_theirs() {
-        for words in [FILE_KEYS, GROUP_KEYS, HOOK_KEYS, TYPES, FAILURES, EVENTS] {
+        for words in [
+            FILE_KEYS,
+            GROUP_KEYS,
+            HOOK_KEYS,
+            ANSWER_KEYS,
+            SPECIFIC_KEYS,
+            TYPES,
+            FAILURES,
+            EVENTS,
+        ] {
             for word in words.theirs {
                 assert!(!words.has(word), "{word}");
             }

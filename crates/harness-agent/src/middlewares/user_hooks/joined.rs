@@ -94,7 +94,7 @@ impl Joined {
         }
         if let Some(reason) = answer.block {
             if let Some(all) = &mut self.block {
-                all.push('\n');
+                all.push_str("; ");
                 all.push_str(&reason);
             } else {
                 self.block = Some(reason);

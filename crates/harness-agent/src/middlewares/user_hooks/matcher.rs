@@ -42,7 +42,7 @@ impl Matcher {
                     RegexBuilder::new(text)
                         .size_limit(MAX_REGEX_BYTES)
                         .build()
-                        .map_err(|error| format!("the matcher `{text}` is no expression: {error}"))
+                        .map_err(|error| problem(text, &error))
                 };
                 compile(text)?;
                 Some(compile(&format!(r"\A(?:{text})\z"))?)
@@ -121,6 +121,14 @@ impl Matcher {
             "*"
         }
     }
+}
+
+/// What is wrong with an expression, in one line: without the drawing of where that is.
+fn problem(text: &str, error: &regex::Error) -> String {
+    let told = error.to_string();
+    let why = told.lines().last().unwrap_or_default();
+    let why = why.strip_prefix("error: ").unwrap_or(why);
+    format!("the matcher `{text}` is no expression: {why}")
 }
 
 #[cfg(test)]
