@@ -146,6 +146,7 @@ fn no() -> Answer {
     }
 }
 
+const ASK: &[(Verdict, &str)] = &[(Verdict::Ask, "write")];
 const DENY: &[(Verdict, &str)] = &[(Verdict::Deny, "write")];
 const ALLOW: &[(Verdict, &str)] = &[(Verdict::Allow, "write")];
 
@@ -157,8 +158,8 @@ fn a_yes_on_record_is_not_asked_for_again() {
     std::fs::remove_file(&file).unwrap();
     let stage = stage.cut_off(0);
     let approver = answers([]);
-    // Whatever the rules would say now.
-    let ran = stage.run(DENY, &approver, vec![done()], &[]);
+    // Whatever the rules would ask now.
+    let ran = stage.run(ASK, &approver, vec![done()], &[]);
     assert!(approver.questions().is_empty());
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "new\n");
     assert_eq!(ran.reports.len(), 1);
@@ -172,6 +173,22 @@ fn a_yes_on_record_is_not_asked_for_again() {
             .count(),
         1
     );
+}
+
+/// A rule that denies by then is stronger than the yes.
+#[test]
+fn a_yes_on_record_opens_nothing_that_is_denied_since() {
+    let stage = Stage::new();
+    stage.run(&[], &answers([ONCE]), write(), &["go"]);
+    let file = stage.place.ws().join("x");
+    std::fs::remove_file(&file).unwrap();
+    let stage = stage.cut_off(0);
+    let approver = answers([]);
+    let ran = stage.run(DENY, &approver, vec![done()], &[]);
+    assert!(approver.questions().is_empty());
+    assert!(!file.exists());
+    assert_eq!(ran.reports.len(), 1);
+    assert_eq!(ran.reports[0].decision.word(), "deny");
 }
 
 #[test]
