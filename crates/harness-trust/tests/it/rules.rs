@@ -182,10 +182,10 @@ fn what_refuses_reaches_as_far_as_it_may_be_meant() {
         rules.decide_all(&atoms, &around).verdict
     };
     for (line, verdict) in [
-        ("cat /home/me/.ssh/id", Verdict::Deny),
-        ("cat /root/.netrc", Verdict::Deny),
-        ("base64 /root/.ssh/id", Verdict::Deny),
-        ("cat /root/.nets /srv/shop/x", Verdict::Allow),
+        ("cat /home/user/.ssh/id", Verdict::Deny),
+        ("cat /home/user/.netrc", Verdict::Deny),
+        ("base64 /home/user/.ssh/id", Verdict::Deny),
+        ("cat /home/user/.nets /srv/shop/x", Verdict::Allow),
     ] {
         assert_eq!(decide(line), verdict, "{line}");
     }
