@@ -50,8 +50,10 @@ impl Header {
         }
     }
 
-    /// The same, with where it came from.
+    /// The same, with where it came from. Its id is larger than that of the session it came from, which is how the
+    /// newer of two is told where both were written to at once.
     pub fn from_parent(mut self, parent: Parent) -> Self {
+        self.id = self.id.after(parent.session);
         self.parent = Some(parent);
         self
     }

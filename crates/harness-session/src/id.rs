@@ -41,6 +41,15 @@ impl SessionId {
         Self(fresh(Timestamp::now()))
     }
 
+    /// This one, or the next that is larger than `other`: two of one millisecond are in no order.
+    pub(crate) fn after(self, other: Self) -> Self {
+        if self > other {
+            self
+        } else {
+            Self(next_after(other.0))
+        }
+    }
+
     /// When it was made.
     pub fn time(self) -> Timestamp {
         time_of(self.0)
@@ -173,6 +182,15 @@ mod tests {
             last = Some(id);
         }
         assert!(ends.len() > 990, "{}", ends.len());
+    }
+
+    #[test]
+    fn a_session_that_comes_from_another_is_after_it() {
+        let (mut one, mut other) = (SessionId::new(), SessionId::new());
+        for _ in 0..100 {
+            assert!(other.after(one) > one);
+            (one, other) = (other.after(one), SessionId::new());
+        }
     }
 
     #[test]
