@@ -2,6 +2,9 @@
 
 use crate::shell::{OpaqueKind, SimpleCommand, Word};
 
+/// The most options before the other words of a command that are looked at one by one.
+const MAX_OPTIONS: usize = 64;
+
 /// A pattern for one word: literal pieces between which any text may stand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct WordPattern(Vec<String>);
@@ -113,9 +116,42 @@ impl RunPattern {
                 .any(|at| words.get(at..).is_some_and(|rest| self.could_begin(rest)))
         };
         could(&command.words)
-            || without_first_options(&command.words).any(|words| could(&words))
+            || self.could_match_behind_options(&command.words, could)
             || command.around.iter().any(|words| could(words))
             || command.doubt == Some(OpaqueKind::Wrapper) && hidden(&command.words)
+    }
+
+    /// Whether the command could be meant without the options that stand before its other words, which are for the
+    /// program as a whole: `git -C x --no-pager push` is a push. Of an option it is not known whether the next word is
+    /// its value, so both are looked at; of more than anybody writes, it could be.
+    fn could_match_behind_options(&self, words: &[Word], could: impl Fn(&[Word]) -> bool) -> bool {
+        let program = words.get(..1).unwrap_or_default();
+        let is_for_program = match self.words.get(..1) {
+            Some(first) if !first.is_empty() => {
+                let of_program = Self {
+                    text: String::new(),
+                    words: first.to_vec(),
+                    and_more: false,
+                };
+                of_program.could_begin(program)
+            }
+            _ => false,
+        };
+        if !is_for_program {
+            return false;
+        }
+        let is_option = |at: usize| {
+            let word = words.get(at).and_then(Word::literal);
+            word.is_some_and(|word| word.starts_with('-'))
+        };
+        let ends = (2..words.len()).take_while(|end| {
+            let last = end - 1;
+            is_option(last) || last > 1 && is_option(last - 1)
+        });
+        ends.enumerate().any(|(number, end)| {
+            let rest = words.get(end..).unwrap_or_default();
+            number >= MAX_OPTIONS || could(&[program, rest].concat())
+        })
     }
 
     /// Whether a command that begins here and ends anywhere could be meant.
@@ -156,23 +192,6 @@ impl RunPattern {
                     is_match(&any, word, at.max(1))
                 })
     }
-}
-
-/// The command without the options that stand before its other words, which are for the program as a whole: `git -C x
-/// --no-pager push` is a push. Of an option it is not known whether the next word is its value, so both are looked at.
-fn without_first_options(words: &[Word]) -> impl Iterator<Item = Vec<Word>> {
-    let is_option = |at: usize| {
-        let word = words.get(at).and_then(Word::literal);
-        word.is_some_and(|word| word.starts_with('-'))
-    };
-    let ends = (2..words.len()).take_while(move |&end| {
-        let last = end - 1;
-        is_option(last) || last > 1 && is_option(last - 1)
-    });
-    ends.filter_map(|end| {
-        let rest = words.get(end..)?.iter();
-        Some(words.first().into_iter().chain(rest).cloned().collect())
-    })
 }
 
 fn push(pieces: &mut [String], c: char) {

@@ -231,6 +231,8 @@ fn commands_are_matched_word_by_word() {
         ("git push *", "git -C x --no-pager push -f", false, true),
         ("git push *", "git status push", false, false),
         ("git push *", "git -C push", false, true),
+        ("git push *", "hg -C push", false, false),
+        ("* push", "git -C push", false, true),
         ("cargo test*", "cargo testify", true, true),
         ("cargo * --lib", "cargo test --lib", true, true),
         ("cargo * --lib", "cargo test a --lib", false, false),
