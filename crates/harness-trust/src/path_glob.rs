@@ -1,6 +1,7 @@
 //! Patterns for paths.
 
 use std::path::Path;
+use std::sync::OnceLock;
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
 
@@ -16,14 +17,36 @@ enum Anchor {
     Absolute,
 }
 
+/// A glob whose regular expression is compiled by the first path that it is asked about: there are dozens of rules in
+/// each run, and most are never asked.
+#[derive(Clone, Debug)]
+struct LazyMatcher {
+    glob: Glob,
+    matcher: OnceLock<GlobMatcher>,
+}
+
+impl LazyMatcher {
+    fn is_match(&self, path: &Path) -> bool {
+        let matcher = self.matcher.get_or_init(|| self.glob.compile_matcher());
+        matcher.is_match(path)
+    }
+}
+
+impl From<Glob> for LazyMatcher {
+    fn from(glob: Glob) -> Self {
+        let matcher = OnceLock::new();
+        Self { glob, matcher }
+    }
+}
+
 /// A glob over real paths, of which `*` and `?` match no `/`, and `**` any number of folders.
 #[derive(Clone, Debug)]
 pub(crate) struct PathGlob {
     text: String,
     anchor: Anchor,
-    matcher: GlobMatcher,
+    matcher: LazyMatcher,
     /// For a pattern that ends in `/**`: the folder itself is meant too.
-    folder: Option<GlobMatcher>,
+    folder: Option<LazyMatcher>,
     /// It means everything below its anchor.
     is_all: bool,
     /// The pattern behind its anchor.
@@ -80,14 +103,14 @@ impl PathGlob {
             glob.map_err(|error| (0, error.kind().to_string()))
         };
         let folder = match rest.strip_suffix("/**") {
-            Some("") => Some(glob("/")?.compile_matcher()),
-            Some(folder) => Some(glob(folder)?.compile_matcher()),
+            Some("") => Some(glob("/")?.into()),
+            Some(folder) => Some(glob(folder)?.into()),
             None => None,
         };
         Ok(Self {
             text: text.to_owned(),
             anchor,
-            matcher: glob(rest)?.compile_matcher(),
+            matcher: glob(rest)?.into(),
             folder,
             is_all: matches!(rest, "**" | "**/*"),
             rest: rest.to_owned(),
