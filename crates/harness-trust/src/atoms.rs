@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use harness_core::{ToolEffect, ToolEffects};
 
 use crate::atom::Atom;
+use crate::compared::{Compared, compared};
 use crate::glob_walk::{Budget, Match, find};
 use crate::known::{Operand, Purity, known};
 use crate::paths::Paths;
@@ -108,13 +109,31 @@ impl Atoms {
             let folder = command.folder.as_deref();
             reads.extend(known.reads.iter().map(|operand| read(operand, folder)));
         }
+        let mut inside = Named::default();
+        if command.program() == Some("diff") && purity != Purity::Unknown {
+            let mut operands: Vec<&Path> = reads.iter().filter_map(Reads::path).collect();
+            let has_globs = operands.len() < reads.len();
+            if has_globs {
+                inside = named_paths(&command, surroundings, budget);
+                operands.extend(inside.found.iter().map(PathBuf::as_path));
+            }
+            match compared(&command, &operands, has_globs, &*surroundings.paths) {
+                Compared::Operands => {}
+                Compared::File(path) => reads.push(Reads::Path(path)),
+                // In a project of a stranger, links in it lead anywhere.
+                Compared::Folders(files) => {
+                    purity = Purity::ReadOnlyIfTrusted;
+                    inside.files(files, &*surroundings.paths, budget);
+                }
+            }
+        }
         // Another repository can lie there, that nobody has spoken of.
         if purity == Purity::ReadOnlyIfTrusted && !is_within(&command, surroundings) {
             purity = Purity::Unknown;
         }
         let Named { paths, globs, .. } = match purity {
-            Purity::Unknown => named_paths(&command, surroundings, budget),
-            _ => Named::default(),
+            Purity::Unknown if inside.is_empty() => named_paths(&command, surroundings, budget),
+            _ => inside,
         };
         let shown = command.to_string();
         self.push(Atom::Run {
@@ -259,6 +278,8 @@ struct Named {
     paths: Vec<PathBuf>,
     globs: Vec<(PathBuf, String)>,
     seen: HashSet<PathBuf>,
+    /// Of the paths, those that globs have found.
+    found: Vec<PathBuf>,
 }
 
 impl Named {
@@ -267,6 +288,29 @@ impl Named {
             && self.seen.insert(path.clone())
         {
             self.paths.push(path);
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.paths.is_empty() && self.globs.is_empty()
+    }
+
+    /// It could be anything.
+    fn anything(&mut self) {
+        self.globs.push((PathBuf::from("/"), "**".to_owned()));
+    }
+
+    /// Files that are opened, whatever links they are; `None` where it is not known which.
+    fn files(&mut self, files: Option<Vec<PathBuf>>, paths: &dyn Paths, budget: &mut Budget) {
+        let Some(files) = files.filter(|it| budget.pays_for(it.len())) else {
+            return self.anything();
+        };
+        for path in files {
+            let real = paths.real(&path);
+            if real.is_none() && !paths.is_dangling(&path) {
+                return self.anything();
+            }
+            self.add(real);
         }
     }
 
@@ -288,14 +332,14 @@ impl Named {
         } in found.matches
         {
             if !is_linked {
+                self.found.push(path.clone());
                 self.add(Some(path));
                 continue;
             }
             let real = paths.real(&path);
+            self.found.extend(real.clone());
             if real.is_none() && !paths.is_dangling(&path) {
-                // It could be anything.
-                self.globs.push((PathBuf::from("/"), "**".to_owned()));
-                return;
+                return self.anything();
             }
             self.add(real);
         }
@@ -354,6 +398,15 @@ enum Reads {
     Unknown(String),
     /// The folder is not known.
     Lost,
+}
+
+impl Reads {
+    fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Path(path) => Some(path),
+            _ => None,
+        }
+    }
 }
 
 fn read(operand: &Operand<'_>, folder: Option<&Path>) -> Reads {

@@ -81,6 +81,7 @@ mod approver;
 mod atom;
 mod atoms;
 mod builtin;
+mod compared;
 mod decision;
 mod error;
 mod glob_overlap;

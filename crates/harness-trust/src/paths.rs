@@ -22,6 +22,13 @@ pub trait Paths: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Whether `path`, or what a link there leads to, is a folder, as far as that can be said: in doubt it is, and so
+    /// it always is by default.
+    fn is_folder(&self, path: &Path) -> bool {
+        let _ = path;
+        true
+    }
+
     /// Whether `path` is a link that certainly leads nowhere, so that nothing is read through it. It never is by
     /// default.
     fn is_dangling(&self, path: &Path) -> bool {
@@ -92,6 +99,14 @@ impl Paths for FileSystem {
     fn is_dangling(&self, path: &Path) -> bool {
         let is_missing = |error: io::Error| error.kind() == io::ErrorKind::NotFound;
         matches!(way(path), Some(Way::Plain)) && std::fs::metadata(path).is_err_and(is_missing)
+    }
+
+    fn is_folder(&self, path: &Path) -> bool {
+        use io::ErrorKind::{NotADirectory, NotFound};
+        match std::fs::metadata(path) {
+            Ok(found) => found.is_dir(),
+            Err(error) => !matches!(error.kind(), NotFound | NotADirectory),
+        }
     }
 
     /// `None` for a folder that cannot be read, or has more than 16,384 entries.
@@ -192,6 +207,11 @@ impl Paths for Lexical {
             }
         }
         real.is_absolute().then_some(real)
+    }
+
+    /// It knows of no folders.
+    fn is_folder(&self, _: &Path) -> bool {
+        false
     }
 
     /// It knows of no files.

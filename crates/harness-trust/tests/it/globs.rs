@@ -172,3 +172,62 @@ fn a_program_that_prints_the_environment_is_asked_about() {
         ],
     );
 }
+
+/// It opens what has one name in both folders, and follows links to it.
+#[test]
+fn diff_reads_more_than_its_operands_where_they_are_folders() {
+    let fill = |root: &Path| {
+        for folder in ["one", "two", "private", "three"] {
+            fs::create_dir(root.join(folder)).unwrap();
+        }
+        fs::write(root.join("../outside"), "").unwrap();
+        fs::write(root.join("one/k"), "").unwrap();
+        fs::write(root.join("one/plain"), "").unwrap();
+        fs::write(root.join("two/plain"), "").unwrap();
+        symlink("../../outside", root.join("two/k")).unwrap();
+        fs::write(root.join("private/plan"), "").unwrap();
+        symlink("../private/plan", root.join("three/plain")).unwrap();
+        symlink("three", root.join("linked")).unwrap();
+    };
+    check(
+        false,
+        fill,
+        &[
+            ("diff one/k one/plain", Allow),
+            ("diff one/k missing", Allow),
+            ("diff one two", Ask),
+            ("diff -q one two", Ask),
+            ("diff -y one two", Ask),
+            ("diff -N one missing", Ask),
+            ("diff -N one/k missing", Allow),
+            ("diff -N one/k two", Ask),
+            ("diff one/k two", Ask),
+            ("diff two one/k", Ask),
+            ("diff one/plain two", Allow),
+            ("diff ./one/plain two/", Allow),
+            ("diff one/*", Ask),
+            ("diff o* tw*", Ask),
+            ("diff one/plain three", Deny),
+            ("diff one/plain linked", Deny),
+            ("diff one three", Deny),
+            ("diff one linked", Deny),
+            ("diff o* linked", Deny),
+            ("diff three one", Deny),
+        ],
+    );
+    check(
+        true,
+        fill,
+        &[
+            ("diff one two", Allow),
+            ("diff one/k two", Ask),
+            ("diff one/plain three", Deny),
+            ("diff one three", Deny),
+            ("diff -N three missing", Deny),
+            ("diff -N private missing", Deny),
+            ("diff -s one two", Allow),
+            ("diff on* tw*", Allow),
+            ("diff on* th*", Deny),
+        ],
+    );
+}
