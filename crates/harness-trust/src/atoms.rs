@@ -104,18 +104,23 @@ impl Atoms {
     ) {
         let mut purity = Purity::Unknown;
         let mut reads = Vec::new();
+        let mut named = Named::default();
         if let Some(known) = known(&command) {
             purity = known.purity;
             let folder = command.folder.as_deref();
             reads.extend(known.reads.iter().map(|operand| read(operand, folder)));
+            if folder.is_none() {
+                for operand in &known.reads {
+                    named.operand(operand, &command, surroundings, budget);
+                }
+            }
         }
-        let mut inside = Named::default();
         if command.program() == Some("diff") && purity != Purity::Unknown {
             let mut operands: Vec<&Path> = reads.iter().filter_map(Reads::path).collect();
             let has_globs = operands.len() < reads.len();
             if has_globs {
-                inside = named_paths(&command, surroundings, budget);
-                operands.extend(inside.found.iter().map(PathBuf::as_path));
+                named.words(&command, surroundings, budget);
+                operands.extend(named.found.iter().map(PathBuf::as_path));
             }
             match compared(&command, &operands, has_globs, &*surroundings.paths) {
                 Compared::Operands => {}
@@ -123,7 +128,7 @@ impl Atoms {
                 // In a project of a stranger, links in it lead anywhere.
                 Compared::Folders(files) => {
                     purity = Purity::ReadOnlyIfTrusted;
-                    inside.files(files, &*surroundings.paths, budget);
+                    named.files(files, &*surroundings.paths, budget);
                 }
             }
         }
@@ -131,10 +136,10 @@ impl Atoms {
         if purity == Purity::ReadOnlyIfTrusted && !is_within(&command, surroundings) {
             purity = Purity::Unknown;
         }
-        let Named { paths, globs, .. } = match purity {
-            Purity::Unknown if inside.is_empty() => named_paths(&command, surroundings, budget),
-            _ => inside,
-        };
+        if purity == Purity::Unknown {
+            named.words(&command, surroundings, budget);
+        }
+        let Named { paths, globs, .. } = named;
         let shown = command.to_string();
         self.push(Atom::Run {
             command: Box::new(command),
@@ -291,10 +296,6 @@ impl Named {
         }
     }
 
-    fn is_empty(&self) -> bool {
-        self.paths.is_empty() && self.globs.is_empty()
-    }
-
     /// It could be anything.
     fn anything(&mut self) {
         self.globs.push((PathBuf::from("/"), "**".to_owned()));
@@ -311,6 +312,83 @@ impl Named {
                 return self.anything();
             }
             self.add(real);
+        }
+    }
+
+    /// The paths that the words of a command name, whatever it does with them. For a glob, its folder, and what it
+    /// finds.
+    fn words(&mut self, command: &SimpleCommand, around: &Surroundings, budget: &mut Budget) {
+        for word in command.words.iter().skip(1) {
+            match word {
+                Word::Literal(text) => {
+                    // `--file=x` names x.
+                    let value = text.split_once('=').filter(|_| text.starts_with('-'));
+                    let word = value.map_or(text.as_str(), |(_, value)| value);
+                    if !word.is_empty() && !word.starts_with('-') {
+                        self.literal(Path::new(word), command, around, budget);
+                    }
+                }
+                Word::Glob { pattern, .. } => self.globs(pattern, command, around, budget),
+                Word::Unknown(_) => {}
+            }
+        }
+    }
+
+    /// An operand of a known command whose folder is not certain.
+    fn operand(
+        &mut self,
+        operand: &Operand<'_>,
+        command: &SimpleCommand,
+        around: &Surroundings,
+        budget: &mut Budget,
+    ) {
+        match operand {
+            Operand::Here => self.literal(Path::new("."), command, around, budget),
+            Operand::Path(path) => self.literal(path, command, around, budget),
+            Operand::Glob(glob) | Operand::Names(glob) => {
+                self.globs(glob, command, around, budget);
+            }
+        }
+    }
+
+    /// A path, in each folder that it may begin in.
+    fn literal(
+        &mut self,
+        path: &Path,
+        command: &SimpleCommand,
+        around: &Surroundings,
+        budget: &mut Budget,
+    ) {
+        if path.is_absolute() {
+            return self.add(around.paths.real(path));
+        }
+        let folders = places(command, around);
+        // The first one is free, as each word is.
+        match folders.filter(|it| budget.pays_for(it.len().saturating_sub(1))) {
+            Some(folders) => {
+                for folder in folders {
+                    self.add(around.paths.real(&folder.join(path)));
+                }
+            }
+            None => self.anything(),
+        }
+    }
+
+    /// A glob, in each folder that it may begin in.
+    fn globs(
+        &mut self,
+        glob: &str,
+        command: &SimpleCommand,
+        around: &Surroundings,
+        budget: &mut Budget,
+    ) {
+        match places(command, around) {
+            Some(folders) => {
+                for folder in folders {
+                    self.glob(glob, folder, &*around.paths, budget);
+                }
+            }
+            None => self.anything(),
         }
     }
 
@@ -346,28 +424,21 @@ impl Named {
     }
 }
 
-/// The paths that the words of a command name, whatever it does with them. For a glob, its folder, and what it
-/// finds.
-fn named_paths(command: &SimpleCommand, surroundings: &Surroundings, budget: &mut Budget) -> Named {
-    // Where the folder is not known, it is likely the one that work is done in, and names say something anywhere.
-    let folder = command.folder.as_deref().unwrap_or(&surroundings.root);
-    let paths = &*surroundings.paths;
-    let mut named = Named::default();
-    for word in command.words.iter().skip(1) {
-        match word {
-            Word::Literal(text) => {
-                // `--file=x` names x.
-                let value = text.split_once('=').filter(|_| text.starts_with('-'));
-                let word = value.map_or(text.as_str(), |(_, value)| value);
-                if !word.is_empty() && !word.starts_with('-') {
-                    named.add(paths.real(&folder.join(word)));
-                }
-            }
-            Word::Glob { pattern, .. } => named.glob(pattern, folder, paths, budget),
-            Word::Unknown(_) => {}
-        }
+/// The folders that a command may run in: where that is not certain, the workspace is one of them, since it is likely
+/// that work is done there. `None` where they are too many.
+fn places<'a>(command: &'a SimpleCommand, around: &'a Surroundings) -> Option<Vec<&'a Path>> {
+    if let Some(folder) = &command.folder {
+        return Some(vec![folder]);
     }
-    named
+    let mut folders: Vec<&Path> = vec![&around.root];
+    let possible = command.folders.as_ref()?;
+    folders.extend(
+        possible
+            .iter()
+            .map(PathBuf::as_path)
+            .filter(|it| *it != around.root),
+    );
+    Some(folders)
 }
 
 /// A glob as the folder that it begins in and what it looks for there; `None` where that leads back up.

@@ -28,6 +28,8 @@ pub struct SimpleCommand {
     /// The folder that it runs in, absolute, links not followed. `None` where a `cd` before it makes
     /// that uncertain.
     pub folder: Option<PathBuf>,
+    /// The folders that it may run in, the certain one among them. `None` where they are too many to look at.
+    pub folders: Option<Vec<PathBuf>>,
     /// The commands that only run this one (`nohup`, `timeout 5`), outermost first, each with all of its
     /// words. A rule that denies sees them too.
     pub around: Vec<Vec<Word>>,

@@ -1,63 +1,169 @@
-//! The folder that a shell is in while it goes through a line.
+//! The folders that a shell may be in while it goes through a line.
 
 use std::path::{Component, Path, PathBuf};
 
 use super::word::Word;
 
-/// A folder, or `None` where it is not certain.
-pub(super) type Folder = Option<PathBuf>;
+/// The most folders that are kept of those that are possible.
+const FOLDERS: usize = 16;
 
-/// The folder after a command, by how the command ended.
+/// Where a shell may be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Folders {
+    /// Each once: absolute, links and `..` not followed.
+    possible: Vec<PathBuf>,
+    /// The one that is possible is the one.
+    is_certain: bool,
+    /// There are more than are kept.
+    is_anywhere: bool,
+}
+
+impl Folders {
+    pub(super) fn of(folder: Option<&Path>) -> Self {
+        Self {
+            possible: folder.map(Path::to_owned).into_iter().collect(),
+            is_certain: folder.is_some(),
+            is_anywhere: false,
+        }
+    }
+
+    /// The folder, where it is certain.
+    pub(super) fn certain(&self) -> Option<&Path> {
+        let first = self.possible.first().filter(|_| self.is_certain);
+        first.map(PathBuf::as_path)
+    }
+
+    /// Each folder that is possible; `None` where they are more than are kept.
+    pub(super) fn possible(&self) -> Option<&[PathBuf]> {
+        (!self.is_anywhere).then_some(self.possible.as_slice())
+    }
+
+    pub(super) fn uncertain(mut self) -> Self {
+        self.is_certain = false;
+        self
+    }
+
+    pub(super) fn anywhere(mut self) -> Self {
+        self.is_anywhere = true;
+        self.uncertain()
+    }
+
+    /// These, or those.
+    pub(super) fn or(mut self, others: &Self) -> Self {
+        if self == *others {
+            return self;
+        }
+        for folder in &others.possible {
+            self.add(folder.clone());
+        }
+        self.is_anywhere |= others.is_anywhere;
+        self.uncertain()
+    }
+
+    fn add(&mut self, folder: PathBuf) {
+        if self.possible.contains(&folder) {
+            return;
+        }
+        if self.possible.len() < FOLDERS {
+            self.possible.push(folder);
+        } else {
+            self.is_anywhere = true;
+        }
+    }
+}
+
+/// The folders after a command, by how the command ended.
 #[derive(Clone, Debug)]
 pub(super) struct After {
-    pub(super) success: Folder,
-    pub(super) failure: Folder,
+    pub(super) success: Folders,
+    pub(super) failure: Folders,
 }
 
 impl After {
     /// A command that changes no folder.
-    pub(super) fn same(folder: Folder) -> Self {
+    pub(super) fn same(folder: Folders) -> Self {
         Self {
             success: folder.clone(),
             failure: folder,
         }
     }
 
-    /// The folder, however it ended.
-    pub(super) fn either(self) -> Folder {
-        merge(self.success, &self.failure)
+    /// The folders, however it ended.
+    pub(super) fn either(self) -> Folders {
+        self.success.or(&self.failure)
     }
 }
 
-/// The folder where it is the one or the other.
-pub(super) fn merge(one: Folder, other: &Folder) -> Folder {
-    one.filter(|folder| Some(folder) == other.as_ref())
-}
-
-/// Where `cd` with these words leads, if it succeeds.
-pub(super) fn change(words: &[Word], from: Option<&Path>, home: Option<&Path>) -> Folder {
+/// Where `cd` with these words leads, if it succeeds. `seen`: where the shell may have been before.
+pub(super) fn change(
+    words: &[Word],
+    from: &Folders,
+    home: Option<&Path>,
+    seen: &Folders,
+) -> Folders {
     let mut words = words.iter().skip(1).map(Word::literal).peekable();
-    while let Some(Some("-L" | "-P" | "-e" | "--")) = words.peek() {
-        let is_last = words.next() == Some(Some("--"));
+    let mut is_known = true;
+    while let Some(Some(option)) = words.peek()
+        && option.len() > 1
+        && option.starts_with('-')
+    {
+        let is_last = *option == "--";
+        is_known &= matches!(*option, "-L" | "-P" | "-e" | "--");
+        words.next();
         if is_last {
             break;
         }
     }
-    let Some(operand) = words.next() else {
-        return home.map(Path::to_owned);
+    let to = match words.next() {
+        None => match home {
+            Some(home) => Folders::of(Some(home)),
+            None => from.clone().uncertain(),
+        },
+        Some(Some("-")) => seen.clone().uncertain(),
+        Some(Some(operand)) if !operand.is_empty() => join(from, Path::new(operand)),
+        Some(_) => from.clone().uncertain(),
     };
-    let operand = operand.filter(|text| !text.is_empty() && !text.starts_with('-'))?;
-    if words.next().is_some() {
-        return None;
+    if is_known && words.next().is_none() {
+        to
+    } else {
+        to.or(&from.clone().uncertain())
     }
-    let path = Path::new(operand);
+}
+
+fn join(from: &Folders, path: &Path) -> Folders {
     // A shell takes the `..` of a `cd` off the text, the kernel off the real path: where a link is in
     // it they differ.
-    if path.components().any(|part| part == Component::ParentDir) {
-        return None;
+    let climbs = path.components().any(|part| part == Component::ParentDir);
+    let mut to = Folders {
+        is_certain: !climbs && (from.is_certain || path.is_absolute()),
+        is_anywhere: from.is_anywhere && !path.is_absolute(),
+        ..Folders::default()
+    };
+    let here = [PathBuf::new()];
+    let starts = if path.is_absolute() {
+        here.as_slice()
+    } else {
+        from.possible.as_slice()
+    };
+    for start in starts {
+        let joined = start.join(path);
+        if climbs {
+            to.add(by_text(&joined));
+        }
+        to.add(joined);
     }
-    if path.is_absolute() {
-        return Some(path.to_owned());
+    to
+}
+
+/// `path` without its `..`, and what stands before them.
+fn by_text(path: &Path) -> PathBuf {
+    let mut text = PathBuf::new();
+    for part in path.components() {
+        if part == Component::ParentDir {
+            text.pop();
+        } else {
+            text.push(part);
+        }
     }
-    from.map(|from| from.join(path))
+    text
 }

@@ -3,12 +3,12 @@
 //! No match here has a wildcard over the tree: a construct that a newer parser knows does not compile
 //! until somebody has said what it does.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use brush_parser::ast;
 
 use super::command_line::{CommandLine, Place, SimpleCommand};
-use super::folder::{After, Folder, change, merge};
+use super::folder::{After, Folders, change};
 use super::opaque::{Opaque, OpaqueKind};
 use super::program::{Judgement, judge};
 use super::redirect::{Access, Leads, Redirect, Target, leads};
@@ -16,15 +16,24 @@ use super::word::{Word, unquote};
 
 pub(super) struct Walk<'a> {
     line: CommandLine,
-    folder: Folder,
+    folder: Folders,
+    /// Each folder that was possible.
+    seen: Folders,
+    /// How many loops that change the folder are around.
+    loops: usize,
     home: Option<&'a Path>,
 }
+
+/// The most loops in each other, of those that change the folder, that are gone through twice.
+const LOOPS: usize = 3;
 
 impl<'a> Walk<'a> {
     pub(super) fn new(place: &Place<'a>) -> Self {
         Self {
             line: CommandLine::default(),
-            folder: place.folder.map(Path::to_owned),
+            folder: Folders::of(place.folder),
+            seen: Folders::of(place.folder),
+            loops: 0,
             home: place.home,
         }
     }
@@ -73,13 +82,13 @@ impl<'a> Walk<'a> {
                     self.folder = after.success;
                     let next = self.pipeline(pipeline);
                     after.success = next.success;
-                    after.failure = merge(after.failure, &next.failure);
+                    after.failure = after.failure.or(&next.failure);
                 }
                 ast::AndOr::Or(pipeline) => {
                     self.folder = after.failure;
                     let next = self.pipeline(pipeline);
                     after.failure = next.failure;
-                    after.success = merge(after.success, &next.success);
+                    after.success = after.success.or(&next.success);
                 }
             }
         }
@@ -121,7 +130,7 @@ impl<'a> Walk<'a> {
             }
             ast::Command::Function(function) => {
                 self.opaque(OpaqueKind::Function, &function.fname.value);
-                After::same(None)
+                After::same(self.folder.clone().uncertain())
             }
             ast::Command::ExtendedTest(_) => {
                 self.opaque(OpaqueKind::Conditional, "[[ … ]]");
@@ -193,17 +202,35 @@ impl<'a> Walk<'a> {
     fn branch(&mut self, list: &ast::CompoundList) {
         let before = self.folder.clone();
         self.list(list);
-        self.folder = merge(before, &self.folder.take());
+        self.folder = std::mem::take(&mut self.folder).or(&before);
     }
 
-    /// Parts that may run any number of times: if one changes the folder, it is known in none of them.
+    /// Parts that may run any number of times: if one changes the folder, it is certain in none of them, and where
+    /// one round ends the next one begins.
     fn repeated(&mut self, lists: &[&ast::CompoundList]) {
-        if lists.iter().any(|list| list.to_string().contains("cd")) {
-            self.folder = None;
-        }
+        let before = self.folder.clone();
+        let commands = self.line.commands.len();
+        let redirects = self.line.redirects.len();
+        let opaque = self.line.opaque.len();
+        self.loops += 1;
         for list in lists {
             self.branch(list);
         }
+        if self.folder != before {
+            self.line.commands.truncate(commands);
+            self.line.redirects.truncate(redirects);
+            self.line.opaque.truncate(opaque);
+            let after = std::mem::take(&mut self.folder).uncertain();
+            self.folder = if self.loops > LOOPS {
+                after.anywhere()
+            } else {
+                after
+            };
+            for list in lists {
+                self.branch(list);
+            }
+        }
+        self.loops -= 1;
     }
 
     fn simple(&mut self, simple: &ast::SimpleCommand) -> After {
@@ -264,15 +291,17 @@ impl<'a> Walk<'a> {
 
     fn run(&mut self, words: Vec<Word>) -> After {
         if words.first().and_then(Word::literal) == Some("cd") {
-            let target = change(&words, self.folder.as_deref(), self.home);
+            let success = change(&words, &self.folder, self.home, &self.seen);
+            self.seen = std::mem::take(&mut self.seen).or(&success);
             return After {
-                success: target,
+                success,
                 failure: self.folder.clone(),
             };
         }
         let mut command = SimpleCommand {
             words,
-            folder: self.folder.clone(),
+            folder: self.folder.certain().map(Path::to_owned),
+            folders: self.folder.possible().map(<[PathBuf]>::to_vec),
             around: Vec::new(),
             doubt: None,
         };
@@ -294,11 +323,25 @@ impl<'a> Walk<'a> {
             }
         }
         // It may have changed the folder, or made `cd` something else.
-        let is_lost = command
-            .program()
-            .is_none_or(|it| matches!(it, "cd" | "pushd" | "popd" | "eval" | "builtin"));
+        let folder = self.folder.clone();
+        let folder = match command.program() {
+            Some("cd" | "pushd") => self.led(&command.words),
+            Some("builtin") => self.led(command.words.get(1..).unwrap_or_default()),
+            Some("popd") => folder.or(&self.seen).uncertain(),
+            Some("eval") | None => folder.uncertain(),
+            Some(_) => folder,
+        };
         self.line.commands.push(command);
-        After::same(self.folder.clone().filter(|_| !is_lost))
+        After::same(folder)
+    }
+
+    /// Where these words of something like `cd` may lead.
+    fn led(&mut self, words: &[Word]) -> Folders {
+        let to = change(words, &self.folder, self.home, &self.seen);
+        // `pushd` by itself, or with a number, goes to one where it was.
+        let led = self.folder.clone().or(&to).or(&self.seen).uncertain();
+        self.seen = led.clone();
+        led
     }
 
     fn redirect(&mut self, redirect: &ast::IoRedirect) {
@@ -345,7 +388,7 @@ impl<'a> Walk<'a> {
 
     fn open(&mut self, word: &ast::Word, access: Access) {
         let read = self.word(word);
-        match leads(&read, self.folder.as_deref()) {
+        match leads(&read, self.folder.certain()) {
             Leads::Nowhere => {}
             Leads::To(target @ Target::Host(_)) => self.line.redirects.push(Redirect {
                 target,
@@ -353,7 +396,16 @@ impl<'a> Walk<'a> {
             }),
             Leads::To(target) => self.line.redirects.push(Redirect { target, access }),
             Leads::Unknown => self.opaque(OpaqueKind::Redirect, &word.value),
-            Leads::Lost => self.opaque(OpaqueKind::Folder, &word.value),
+            Leads::Lost => {
+                self.opaque(OpaqueKind::Folder, &word.value);
+                // One of these.
+                let possible = self.folder.possible().unwrap_or_default().to_vec();
+                for folder in possible {
+                    if let Leads::To(target) = leads(&read, Some(&folder)) {
+                        self.line.redirects.push(Redirect { target, access });
+                    }
+                }
+            }
         }
     }
 }
