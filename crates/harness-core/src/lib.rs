@@ -73,6 +73,7 @@ mod resuming;
 mod retry;
 mod secret;
 mod secret_forms;
+mod secret_search;
 mod secrets;
 mod state;
 #[cfg(feature = "test-support")]

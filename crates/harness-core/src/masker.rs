@@ -8,8 +8,9 @@ use crate::secrets::{MASK, Secrets};
 /// Masks a text that comes in pieces: all that it gives, put together, is what [`Secrets::mask`] gives for the
 /// whole text, wherever that was cut.
 ///
-/// It holds back what may be the beginning of a secret: at most one byte less than the longest form of one,
-/// and nothing behind a line break that no secret has in it. Made by [`Secrets::masker`].
+/// It holds back what may be the beginning of a secret: at most one byte less than the longest form of one. Where
+/// that is of base64 or hexadecimal digits, line breaks between them come on top, at most two bytes for each digit.
+/// Nothing else is held back behind a line break that no secret has in it. Made by [`Secrets::masker`].
 ///
 /// ```
 /// use harness_core::Secrets;

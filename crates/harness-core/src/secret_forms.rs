@@ -7,18 +7,32 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
 use crate::secret::Secret;
 
-/// A secret in each form in which a service or a command may repeat it, itself among them.
-pub(crate) fn forms(secret: &Secret) -> Vec<String> {
+/// The forms of a secret.
+pub(crate) struct Forms {
+    /// Those that stand on one line: the secret itself among them.
+    pub(crate) plain: Vec<String>,
+    /// Those that are of base64 or hexadecimal digits alone, which encoders break into lines.
+    pub(crate) broken: Vec<String>,
+}
+
+/// Whether a character can stand in a form that encoders break into lines.
+pub(crate) fn is_digit(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte)
+}
+
+/// A secret in each form in which a service or a command may repeat it.
+pub(crate) fn forms(secret: &Secret) -> Forms {
     let text = secret.expose();
     let escaped = serde_json::to_string(text).unwrap_or_default();
     let escaped = escaped.trim_start_matches('"');
     let escaped = escaped.strip_suffix('"').unwrap_or(escaped);
-    let mut all = vec![
+    let mut plain = vec![
         text.to_owned(),
         escaped.to_owned(),
         // Some encoders escape these, too.
         escaped.replace('/', "\\/"),
     ];
+    let mut broken = Vec::new();
     for uppercase in [false, true] {
         let mut hex = String::with_capacity(text.len() * 2);
         let mut percent = String::with_capacity(text.len() * 3);
@@ -34,15 +48,16 @@ pub(crate) fn forms(secret: &Secret) -> Vec<String> {
         }
         // Some encoders take the text for a path.
         let path = percent.replace(if uppercase { "%2F" } else { "%2f" }, "/");
-        all.extend([hex, percent, path]);
+        plain.extend([percent, path]);
+        broken.push(hex);
     }
-    all.extend((0..3).flat_map(|before| {
+    broken.extend((0..3).flat_map(|before| {
         [
             base64_part(&STANDARD_NO_PAD, text, before),
             base64_part(&URL_SAFE_NO_PAD, text, before),
         ]
     }));
-    all
+    Forms { plain, broken }
 }
 
 fn push_hex(to: &mut String, byte: u8, uppercase: bool) {

@@ -1,9 +1,7 @@
 //! The secrets that must show in no text, and how they are found there.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::fmt;
-use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
@@ -11,7 +9,7 @@ use serde_json::Value;
 use crate::masker::Masker;
 use crate::outcome::{OutputPart, ToolOutcome};
 use crate::secret::Secret;
-use crate::secret_forms::forms;
+use crate::secret_search::Search;
 
 /// What stands in the place of a secret.
 pub(crate) const MASK: &str = "[key]";
@@ -21,10 +19,6 @@ pub(crate) const MASK: &str = "[key]";
 /// every file that an agent reads.
 const SHORTEST: usize = 8;
 
-/// The fewest bytes of a secret that are masked where a text ends in the middle of it. Fewer tell nothing, and
-/// would hit ordinary words.
-const SHORTEST_BEGINNING: usize = 4;
-
 /// What stands where an excerpt was cut.
 const CUT: char = '…';
 
@@ -33,7 +27,8 @@ const CUT: char = '…';
 ///
 /// A secret is found as it is and in the forms in which services and commands repeat it: escaped as in JSON,
 /// in base64 (also as a part of more, as in `Authorization: Basic`), in hexadecimal digits and with percent
-/// signs as in addresses. In its place stands `[key]`. One of fewer than eight bytes is not looked for.
+/// signs as in addresses; base64 and hexadecimal digits also where an encoder has broken them into lines. In its
+/// place stands `[key]`. One of fewer than eight bytes is not looked for.
 ///
 /// This guards against what comes back by accident. A command that turns a secret around, or shows it in
 /// pieces, shows it: whoever must not have it must not be able to read it.
@@ -179,7 +174,8 @@ impl Secrets {
     }
 
     fn has(&self, text: &str) -> bool {
-        self.search().is_some_and(|search| search.is_in(text))
+        let search = self.search();
+        search.is_some_and(|search| !search.found(text).is_empty())
     }
 
     pub(crate) fn search(&self) -> Option<&Search> {
@@ -218,74 +214,5 @@ impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = self.0.as_ref().map_or(0, |known| known.secrets.len());
         write!(f, "Secrets({count})")
-    }
-}
-
-/// All forms of all secrets, looked for in one pass.
-pub(crate) struct Search {
-    /// In the order of their bytes.
-    forms: Vec<String>,
-    longest: usize,
-    automaton: aho_corasick::AhoCorasick,
-}
-
-impl Search {
-    #[expect(
-        clippy::expect_used,
-        reason = "an automaton fails to build only when its texts together are gigabytes"
-    )]
-    fn new(secrets: &[Secret]) -> Self {
-        let all: BTreeSet<String> = secrets.iter().flat_map(forms).collect();
-        let forms: Vec<String> = all.into_iter().collect();
-        let automaton = aho_corasick::AhoCorasick::builder()
-            .kind(Some(aho_corasick::AhoCorasickKind::ContiguousNFA))
-            .build(&forms)
-            .expect("an automaton of a few keys");
-        Self {
-            longest: forms.iter().map(String::len).max().unwrap_or_default(),
-            forms,
-            automaton,
-        }
-    }
-
-    fn is_in(&self, text: &str) -> bool {
-        self.automaton.is_match(text)
-    }
-
-    /// The places of secrets, in order. Those that overlap are one.
-    pub(crate) fn found(&self, text: &str) -> Vec<Range<usize>> {
-        let found = self.automaton.find_overlapping_iter(text);
-        let mut places: Vec<Range<usize>> = found.map(|found| found.range()).collect();
-        places.sort_by_key(|place| place.start);
-        places.dedup_by(|next, place| {
-            let overlaps = next.start < place.end;
-            if overlaps {
-                place.end = place.end.max(next.end);
-            }
-            overlaps
-        });
-        places
-    }
-
-    /// Where the longest beginning of a secret starts that the text ends in; its length if there is none. A
-    /// whole secret at the end counts only as the beginning of a longer one.
-    pub(crate) fn beginning(&self, text: &str) -> usize {
-        let earliest = text.len().saturating_sub(self.longest.saturating_sub(1));
-        (earliest..text.len())
-            .find(|&start| {
-                text.get(start..).is_some_and(|end| {
-                    let next = self.forms.partition_point(|form| form.as_str() <= end);
-                    self.forms
-                        .get(next)
-                        .is_some_and(|form| form.starts_with(end))
-                })
-            })
-            .unwrap_or(text.len())
-    }
-
-    /// The text without the beginning of a secret that it ends in, if that is long enough to tell something.
-    pub(crate) fn without_beginning<'a>(&self, text: &'a str) -> Option<&'a str> {
-        let start = self.beginning(text);
-        (text.len() - start >= SHORTEST_BEGINNING).then(|| &text[..start])
     }
 }

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use futures::executor::block_on;
 use harness_core::test_support::Reply;
 use harness_core::{
@@ -73,6 +75,53 @@ fn secrets_are_masked_in_each_form() {
             text == expected,
             "{text}"
         );
+    }
+}
+
+/// `base64` breaks after 76 digits, `openssl base64` after 64, `xxd -p` after 60, and each can be told another number.
+#[test]
+fn secrets_are_masked_where_their_digits_are_broken_into_lines() {
+    let key = format!("sk-proj-{}", "aB3dE6gH9-".repeat(12));
+    let secrets: Secrets = [key.as_str()].into_iter().collect();
+    for before in ["", "x", "xy", "Authorization: xyz"] {
+        let text = format!("{before}{key}{before}");
+        let hex: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
+        let engines = [
+            STANDARD.encode(&text),
+            URL_SAFE.encode(&text),
+            hex.to_uppercase(),
+            hex,
+        ];
+        for digits in &engines {
+            let expected = secrets.mask(digits).into_owned();
+            assert!(expected.contains("[key]"));
+            for width in 1..=digits.len() {
+                for ending in ["\n", "\r\n"] {
+                    let lines = digits.as_bytes().chunks(width);
+                    let lines: Vec<_> = lines.map(String::from_utf8_lossy).collect();
+                    let broken = format!("a text\n\n{}\nmore: it", lines.join(ending));
+                    let masked = secrets.mask(&broken).into_owned();
+                    let digits: String = masked.split(['\r', '\n']).collect();
+                    assert_eq!(digits, format!("a text{expected}more: it"), "{broken}");
+                    let mut masker = secrets.masker();
+                    let mut pieces = String::new();
+                    for piece in broken.as_bytes().chunks(7) {
+                        pieces.push_str(&masker.push(&String::from_utf8_lossy(piece)));
+                    }
+                    pieces.push_str(&masker.finish());
+                    assert_eq!(pieces, masked, "{broken}");
+                }
+            }
+        }
+    }
+    for text in [
+        "73 6b\n2d 70",
+        "c2st\n\ncHJv",
+        "c2st\rcHJv",
+        "c2st\n cHJv",
+        "\n",
+    ] {
+        assert_eq!(secrets.mask(text), text);
     }
 }
 
@@ -157,6 +206,41 @@ proptest! {
         masked.push_str(&masker.finish());
         prop_assert_eq!(&masked, &secrets.mask(&text));
         prop_assert!(texts.iter().all(|secret| !masked.contains(secret.as_str())));
+    }
+}
+
+proptest! {
+    /// Nor does it where digits are broken into lines.
+    #[test]
+    fn pieces_of_broken_lines_are_masked_like_the_whole(
+        secrets in prop::collection::vec("[a-d]{8,12}", 1..3),
+        parts in prop::collection::vec(("[a\r\n]{0,3}", 0_usize..3, 1_usize..30), 1..4),
+        cuts in prop::collection::vec(1_usize..12, 0..80),
+        with in any::<prop::sample::Index>(),
+    ) {
+        let secret: &String = with.get(&secrets);
+        let mut text = String::new();
+        for (between, kind, width) in parts {
+            let digits = match kind {
+                0 => STANDARD.encode(format!("{between}{secret}{secret}")),
+                1 => secret.bytes().map(|byte| format!("{byte:02x}")).collect(),
+                _ => secret.clone(),
+            };
+            let lines: Vec<_> = digits.as_bytes().chunks(width).map(String::from_utf8_lossy).collect();
+            text.push_str(&between);
+            text.push_str(&lines.join(if width % 2 == 0 { "\n" } else { "\r\n" }));
+        }
+        let secrets: Secrets = secrets.iter().collect();
+        let mut masker = secrets.masker();
+        let (mut rest, mut masked) = (text.as_str(), String::new());
+        for cut in cuts {
+            let (piece, more) = rest.split_at(cut.min(rest.len()));
+            masked.push_str(&masker.push(piece));
+            rest = more;
+        }
+        masked.push_str(&masker.push(rest));
+        masked.push_str(&masker.finish());
+        prop_assert_eq!(&masked, &secrets.mask(&text));
     }
 }
 
