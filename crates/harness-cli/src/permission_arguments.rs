@@ -5,7 +5,8 @@ use clap::Args;
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct PermissionFlags {
     /// Allow what a rule speaks of, without a question: 'run(cargo test *)', 'write(src/**)',
-    /// 'net(example.com)', 'opaque'. Can be given more than once.
+    /// 'net(example.com)', 'opaque' (what of a command line cannot be read, and so cannot be denied either). Can be
+    /// given more than once.
     #[arg(long, value_name = "RULE")]
     pub(crate) allow: Vec<String>,
     /// Refuse what a rule speaks of. Can be given more than once.

@@ -232,5 +232,8 @@ fn advice(rules: &[String], trust_helps: bool) -> String {
     } else {
         "."
     });
+    if rules.iter().any(|rule| rule == "opaque") {
+        text.push_str(" What cannot be read cannot be denied either.");
+    }
     text
 }

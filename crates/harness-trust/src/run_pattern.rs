@@ -118,7 +118,8 @@ impl RunPattern {
         could(&command.words)
             || self.could_match_behind_options(&command.words, could)
             || command.around.iter().any(|words| could(words))
-            || command.doubt == Some(OpaqueKind::Wrapper) && hidden(&command.words)
+            || matches!(command.doubt, Some(OpaqueKind::Wrapper | OpaqueKind::Exec))
+                && hidden(&command.words)
     }
 
     /// Whether the command could be meant without the options that stand before its other words, which are for the

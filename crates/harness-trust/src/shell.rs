@@ -4,6 +4,7 @@ mod awk;
 mod command_line;
 mod explanation;
 mod folder;
+mod inner;
 mod interpreter;
 mod invisible;
 mod opaque;

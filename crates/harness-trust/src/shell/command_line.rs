@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 
 use brush_parser::{ParserOptions, SourceInfo, Token, TokenizerOptions};
 
+use super::folder::Folders;
+use super::inner::substitutions;
 use super::opaque::{Opaque, OpaqueKind};
 use super::redirect::Redirect;
-use super::scan::{Lexeme, Scan, scan};
+use super::scan::{BYTES, Lexeme, Scan, scan};
 use super::walk::Walk;
 use super::word::Word;
 
@@ -34,7 +36,7 @@ pub struct SimpleCommand {
     /// words. A rule that denies sees them too.
     pub around: Vec<Vec<Word>>,
     /// Why its words do not say what it does, if they do not; the line is opaque then. Where it is a
-    /// [`Wrapper`](OpaqueKind::Wrapper), a rule that denies looks for its pattern at each word.
+    /// [`Wrapper`](OpaqueKind::Wrapper) or [`Exec`](OpaqueKind::Exec), a rule that denies looks for its pattern at each word.
     pub doubt: Option<OpaqueKind>,
 }
 
@@ -48,7 +50,8 @@ impl SimpleCommand {
 /// A command line, read as `bash -c` would read it.
 ///
 /// What is listed is certain to be all that the line does where [`opaque`](Self::opaque) is empty. Where
-/// it is not, the rest is what could be read beside it: enough to deny, never to allow.
+/// it is not, the rest is what could be read beside it and in it (`$(…)`, `bash -c '…'`, functions): enough to deny,
+/// never to allow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CommandLine {
@@ -66,26 +69,86 @@ impl CommandLine {
     /// The time is bounded, whatever `line` is: at most 16 KiB, 1,024 words and 12 openings (brackets, `if`
     /// and the like) are looked at; more than that is opaque as a whole.
     pub fn parse(line: &str, place: &Place<'_>) -> Self {
-        let scan = scan(line);
-        let mut walk = Walk::new(place);
-        match parsed(&scan) {
-            Ok(Some(program)) => walk.program(&program),
-            Ok(None) => {}
-            Err(kind) => walk.opaque(kind, line),
-        }
-        let mut result = walk.end();
-        for opaque in scan.opaque {
-            if !result.opaque.iter().any(|it| it.kind == opaque.kind) {
-                result.opaque.push(opaque);
+        read(
+            line,
+            &Folders::of(place.folder),
+            place.home,
+            &mut Left::new(),
+        )
+    }
+
+    /// Adds what the literal text of something opaque in it would do.
+    fn add_inner(&mut self, inner: Self) {
+        for command in inner.commands {
+            if !self.commands.contains(&command) {
+                self.commands.push(command);
             }
         }
-        result
+        for redirect in inner.redirects {
+            if !self.redirects.contains(&redirect) {
+                self.redirects.push(redirect);
+            }
+        }
     }
 
     /// Whether all that it does is listed.
     pub fn is_transparent(&self) -> bool {
         self.opaque.is_empty()
     }
+}
+
+/// How much code inside of code is still looked at.
+struct Left {
+    levels: usize,
+    codes: usize,
+}
+
+impl Left {
+    fn new() -> Self {
+        Self {
+            levels: 6,
+            codes: 256,
+        }
+    }
+}
+
+fn read(line: &str, from: &Folders, home: Option<&Path>, left: &mut Left) -> CommandLine {
+    let scan = scan(line);
+    let mut walk = Walk::new(from, home);
+    match parsed(&scan) {
+        Ok(Some(program)) => walk.program(&program),
+        Ok(None) => walk.guess(&scan.lexemes),
+        Err(kind) => {
+            walk.opaque(kind, line);
+            walk.guess(&scan.lexemes);
+        }
+    }
+    let (mut result, mut codes, folders) = walk.end();
+    for opaque in scan.opaque {
+        if !result.opaque.iter().any(|it| it.kind == opaque.kind) {
+            result.opaque.push(opaque);
+        }
+    }
+    if !result.opaque.is_empty() && line.len() <= BYTES {
+        codes.extend(substitutions(line));
+    }
+    for code in codes {
+        if left.levels == 0 || left.codes == 0 {
+            result.opaque.push(Opaque::new(OpaqueKind::TooDeep, &code));
+            break;
+        }
+        left.levels -= 1;
+        left.codes -= 1;
+        // It is opaque already.
+        result.add_inner(read(&code, &folders, home, left));
+        left.levels += 1;
+    }
+    result
+}
+
+/// The program that is in a text, for a walk that goes through it where it stands.
+pub(super) fn program(text: &str) -> Option<brush_parser::ast::Program> {
+    parsed(&scan(text)).ok().flatten()
 }
 
 /// The parser's reading, if it may read the line and the first reading agrees.

@@ -9,7 +9,7 @@ use super::opaque::{Opaque, OpaqueKind};
 use super::word::{Word, is_plain_dollar, unquote};
 
 /// The longest line that is read, in bytes.
-const BYTES: usize = 16 * 1024;
+pub(super) const BYTES: usize = 16 * 1024;
 
 /// The most words of a line.
 const WORDS: usize = 1024;

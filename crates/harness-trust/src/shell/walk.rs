@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 
 use brush_parser::ast;
 
-use super::command_line::{CommandLine, Place, SimpleCommand};
+use super::command_line::{CommandLine, SimpleCommand, program};
 use super::folder::{After, Folders, change};
+use super::inner::code;
 use super::opaque::{Opaque, OpaqueKind};
 use super::program::{Judgement, judge};
 use super::redirect::{Access, Leads, Redirect, Target, leads};
+use super::scan::Lexeme;
 use super::word::{Word, unquote};
 
 pub(super) struct Walk<'a> {
@@ -19,6 +21,12 @@ pub(super) struct Walk<'a> {
     folder: Folders,
     /// Each folder that was possible.
     seen: Folders,
+    /// Code inside of words that is run in a shell, this one or another.
+    codes: Vec<String>,
+    /// The bodies of functions, which run wherever the shell is by then, each with its text.
+    functions: Vec<(String, ast::CompoundCommand)>,
+    /// How many texts of `eval` this is in.
+    evals: usize,
     /// How many loops that change the folder are around.
     loops: usize,
     home: Option<&'a Path>,
@@ -28,18 +36,72 @@ pub(super) struct Walk<'a> {
 const LOOPS: usize = 3;
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(place: &Place<'a>) -> Self {
+    pub(super) fn new(from: &Folders, home: Option<&'a Path>) -> Self {
         Self {
             line: CommandLine::default(),
-            folder: Folders::of(place.folder),
-            seen: Folders::of(place.folder),
+            folder: from.clone(),
+            seen: from.clone(),
+            codes: Vec::new(),
+            functions: Vec::new(),
+            evals: 0,
             loops: 0,
-            home: place.home,
+            home,
         }
     }
 
-    pub(super) fn end(self) -> CommandLine {
-        self.line
+    /// What the line does, the code in its words, and the folders that this may run in.
+    pub(super) fn end(mut self) -> (CommandLine, Vec<String>, Folders) {
+        let mut done = 0;
+        while let Some((_, body)) = self.functions.get(done).cloned() {
+            done += 1;
+            self.folder = self.seen.clone();
+            self.rounds(&|walk| walk.compound(&body));
+        }
+        (self.line, self.codes, self.seen)
+    }
+
+    /// What a line seems to do of which no sentence can be made: enough to deny.
+    pub(super) fn guess(&mut self, lexemes: &[Lexeme]) {
+        let opaque = self.line.opaque.len();
+        let mut commands: Vec<Vec<&str>> = vec![Vec::new()];
+        let mut is_target = false;
+        for lexeme in lexemes {
+            match (lexeme, commands.last_mut()) {
+                (Lexeme::Word(_), _) if is_target => is_target = false,
+                (Lexeme::Word(word), Some(words)) => words.push(word),
+                (Lexeme::Word(word), None) => commands.push(vec![word]),
+                (Lexeme::Operators(operators), _) => {
+                    is_target = operators.ends_with(['<', '>']);
+                    if operators.contains(|c| c != '<' && c != '>') {
+                        commands.push(Vec::new());
+                    }
+                }
+            }
+        }
+        for words in commands {
+            let mut words = words.as_slice();
+            while let [first, rest @ ..] = words {
+                let is_assignment = first.split_once('=').is_some_and(|(name, _)| is_name(name));
+                match *first {
+                    _ if is_assignment => words = rest,
+                    "if" | "then" | "elif" | "else" | "while" | "until" | "do" | "{" | "!"
+                    | "time" => words = rest,
+                    "for" | "select" | "case" | "[[" | "}" | "fi" | "done" | "esac" | "in" => {
+                        words = &[];
+                    }
+                    _ => break,
+                }
+            }
+            let read = |raw: &&str| {
+                let unknown = |_| Word::Unknown((*raw).to_owned());
+                unquote(raw, self.home).unwrap_or_else(unknown)
+            };
+            let words: Vec<Word> = words.iter().map(read).collect();
+            if !words.is_empty() {
+                self.folder = self.run(words).either();
+            }
+        }
+        self.line.opaque.truncate(opaque);
     }
 
     pub(super) fn opaque(&mut self, kind: OpaqueKind, text: &str) {
@@ -130,7 +192,21 @@ impl<'a> Walk<'a> {
             }
             ast::Command::Function(function) => {
                 self.opaque(OpaqueKind::Function, &function.fname.value);
-                After::same(self.folder.clone().uncertain())
+                let ast::FunctionBody(body, redirects) = &function.body;
+                for redirect in redirects.iter().flat_map(|list| &list.0) {
+                    self.redirect(redirect);
+                }
+                // It may be called from here on.
+                let before = self.folder.clone();
+                self.rounds(&|walk| walk.compound(body));
+                if !self
+                    .functions
+                    .iter()
+                    .any(|(source, _)| *source == function.source)
+                {
+                    self.functions.push((function.source.clone(), body.clone()));
+                }
+                After::same(std::mem::take(&mut self.folder).or(&before).uncertain())
             }
             ast::Command::ExtendedTest(_) => {
                 self.opaque(OpaqueKind::Conditional, "[[ … ]]");
@@ -208,27 +284,32 @@ impl<'a> Walk<'a> {
     /// Parts that may run any number of times: if one changes the folder, it is certain in none of them, and where
     /// one round ends the next one begins.
     fn repeated(&mut self, lists: &[&ast::CompoundList]) {
+        self.rounds(&|walk| {
+            for list in lists {
+                walk.branch(list);
+            }
+        });
+    }
+
+    /// What may run any number of times.
+    fn rounds(&mut self, round: &dyn Fn(&mut Self)) {
         let before = self.folder.clone();
         let commands = self.line.commands.len();
         let redirects = self.line.redirects.len();
         let opaque = self.line.opaque.len();
         self.loops += 1;
-        for list in lists {
-            self.branch(list);
-        }
+        round(self);
         if self.folder != before {
             self.line.commands.truncate(commands);
             self.line.redirects.truncate(redirects);
             self.line.opaque.truncate(opaque);
-            let after = std::mem::take(&mut self.folder).uncertain();
+            let after = std::mem::take(&mut self.folder).or(&before).uncertain();
             self.folder = if self.loops > LOOPS {
                 after.anywhere()
             } else {
                 after
             };
-            for list in lists {
-                self.branch(list);
-            }
+            round(self);
         }
         self.loops -= 1;
     }
@@ -323,6 +404,9 @@ impl<'a> Walk<'a> {
             }
         }
         // It may have changed the folder, or made `cd` something else.
+        if command.doubt.is_some() {
+            self.inner(&command.words);
+        }
         let folder = self.folder.clone();
         let folder = match command.program() {
             Some("cd" | "pushd") => self.led(&command.words),
@@ -333,6 +417,28 @@ impl<'a> Walk<'a> {
         };
         self.line.commands.push(command);
         After::same(folder)
+    }
+
+    /// What the words of a command hold that is run in a shell.
+    fn inner(&mut self, words: &[Word]) {
+        let code = code(words);
+        for text in &code.here {
+            let Some(program) = program(text).filter(|_| self.evals < EVALS) else {
+                continue;
+            };
+            let before = self.folder.clone();
+            let opaque = self.line.opaque.len();
+            self.evals += 1;
+            self.program(&program);
+            self.evals -= 1;
+            self.line.opaque.truncate(opaque);
+            self.folder = std::mem::take(&mut self.folder).or(&before).uncertain();
+        }
+        for text in code.here.into_iter().chain(code.later) {
+            if !self.codes.contains(&text) {
+                self.codes.push(text);
+            }
+        }
     }
 
     /// Where these words of something like `cd` may lead.
@@ -408,6 +514,14 @@ impl<'a> Walk<'a> {
             }
         }
     }
+}
+
+/// The most texts of `eval` in each other that are gone through where they stand.
+const EVALS: usize = 3;
+
+fn is_name(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    !text.is_empty() && text.chars().all(is_part)
 }
 
 /// Whether `>&word` names an open file: `1`, `1-`, `-`.

@@ -27,7 +27,7 @@ fn commands_are_shown_as_they_would_be_started() {
     check("cat \"a\nb\"", r"cat $'a\nb'");
     check("cat 'a\\nb'", r"cat 'a\nb'");
     check("X=1 ls", "ls\n? an assignment: X=1");
-    check("ls $(x)", "ls ‹$(x)›\n? a command substitution: $(x)");
+    check("ls $(x)", "ls ‹$(x)›\nx\n? a command substitution: $(x)");
 }
 
 #[test]

@@ -40,7 +40,13 @@ const TOOLS: &[OfTool<'_>] = &[
         "allow rule - built-in read(/**/.env)",
         "",
     ),
-    (&[], Allow, ("sh", "make $(id)"), "allow rule - - -", ""),
+    (
+        &[],
+        Allow,
+        ("sh", "make $(id)"),
+        "allow rule - built-in commands that only read",
+        "",
+    ),
     (
         &[(User, Deny, "run(make *)")],
         Allow,
