@@ -101,13 +101,15 @@ impl CommandLine {
 struct Left {
     levels: usize,
     codes: usize,
+    bytes: usize,
 }
 
 impl Left {
     fn new() -> Self {
         Self {
             levels: 6,
-            codes: 256,
+            codes: 128,
+            bytes: 2 * BYTES,
         }
     }
 }
@@ -133,12 +135,13 @@ fn read(line: &str, from: &Folders, home: Option<&Path>, left: &mut Left) -> Com
         codes.extend(substitutions(line));
     }
     for code in codes {
-        if left.levels == 0 || left.codes == 0 {
+        if left.levels == 0 || left.codes == 0 || left.bytes < code.len() {
             result.opaque.push(Opaque::new(OpaqueKind::TooDeep, &code));
             break;
         }
         left.levels -= 1;
         left.codes -= 1;
+        left.bytes -= code.len();
         // It is opaque already.
         result.add_inner(read(&code, &folders, home, left));
         left.levels += 1;

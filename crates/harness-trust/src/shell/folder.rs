@@ -44,8 +44,8 @@ impl Folders {
     }
 
     pub(super) fn anywhere(mut self) -> Self {
-        self.is_anywhere = true;
-        self.uncertain()
+        self.lose();
+        self
     }
 
     /// These, or those.
@@ -56,19 +56,27 @@ impl Folders {
         for folder in &others.possible {
             self.add(folder.clone());
         }
-        self.is_anywhere |= others.is_anywhere;
+        if others.is_anywhere {
+            self.lose();
+        }
         self.uncertain()
     }
 
     fn add(&mut self, folder: PathBuf) {
-        if self.possible.contains(&folder) {
+        if self.is_anywhere || self.possible.contains(&folder) {
             return;
         }
         if self.possible.len() < FOLDERS {
             self.possible.push(folder);
         } else {
-            self.is_anywhere = true;
+            self.lose();
         }
+    }
+
+    fn lose(&mut self) {
+        self.possible.clear();
+        self.is_certain = false;
+        self.is_anywhere = true;
     }
 }
 

@@ -1,5 +1,6 @@
 //! Code inside of words: what is substituted, and what a command of the words would run as a shell.
 
+use super::opaque::OpaqueKind;
 use super::word::Word;
 
 /// What `$(…)` and backticks in `text` hold, those inside of others left out. In doubt too much is taken for code:
@@ -269,9 +270,13 @@ const SHELLS: &[&str] = &["bash", "sh", "dash", "zsh", "ksh", "mksh", "rbash", "
 /// The most words at which a command may begin that is run by another one.
 const BEGINS: usize = 64;
 
-pub(super) fn code(words: &[Word]) -> Code {
+pub(super) fn code(words: &[Word], doubt: OpaqueKind) -> Code {
     let mut code = Code::default();
-    for at in 0..words.len().min(BEGINS) {
+    let begins = match doubt {
+        OpaqueKind::Wrapper | OpaqueKind::Exec => words.len().min(BEGINS),
+        _ => 1,
+    };
+    for at in 0..begins {
         let Some((Word::Literal(program), arguments)) =
             words.get(at..).and_then(<[Word]>::split_first)
         else {
@@ -281,7 +286,12 @@ pub(super) fn code(words: &[Word]) -> Code {
         match program.rsplit('/').next().unwrap_or(program) {
             "eval" => {
                 let parts: Vec<&str> = literals.flatten().filter(|it| *it != "--").collect();
-                code.here.push(parts.join(" "));
+                let text = parts.join(" ");
+                if at == 0 {
+                    code.here.push(text);
+                } else if code.later.len() < BEGINS {
+                    code.later.push(text);
+                }
             }
             "trap" => code.later.extend(
                 literals

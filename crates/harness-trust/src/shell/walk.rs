@@ -9,7 +9,7 @@ use brush_parser::ast;
 
 use super::command_line::{CommandLine, SimpleCommand, program};
 use super::folder::{After, Folders, change};
-use super::inner::code;
+use super::inner::{code, substitutions};
 use super::opaque::{Opaque, OpaqueKind};
 use super::program::{Judgement, judge};
 use super::redirect::{Access, Leads, Redirect, Target, leads};
@@ -297,9 +297,13 @@ impl<'a> Walk<'a> {
         let commands = self.line.commands.len();
         let redirects = self.line.redirects.len();
         let opaque = self.line.opaque.len();
+        // Where it can be anywhere, it can be there in each round.
+        let is_anywhere = self.folder.possible().is_none();
         self.loops += 1;
         round(self);
-        if self.folder != before {
+        if is_anywhere {
+            self.folder = std::mem::take(&mut self.folder).or(&before);
+        } else if self.folder != before {
             self.line.commands.truncate(commands);
             self.line.redirects.truncate(redirects);
             self.line.opaque.truncate(opaque);
@@ -404,8 +408,8 @@ impl<'a> Walk<'a> {
             }
         }
         // It may have changed the folder, or made `cd` something else.
-        if command.doubt.is_some() {
-            self.inner(&command.words);
+        if let Some(doubt) = command.doubt {
+            self.inner(&command.words, doubt);
         }
         let folder = self.folder.clone();
         let folder = match command.program() {
@@ -420,12 +424,14 @@ impl<'a> Walk<'a> {
     }
 
     /// What the words of a command hold that is run in a shell.
-    fn inner(&mut self, words: &[Word]) {
-        let code = code(words);
+    fn inner(&mut self, words: &[Word], doubt: OpaqueKind) {
+        let code = code(words, doubt);
         for text in &code.here {
             let Some(program) = program(text).filter(|_| self.evals < EVALS) else {
+                self.codes.push(text.clone());
                 continue;
             };
+            self.codes.extend(substitutions(text));
             let before = self.folder.clone();
             let opaque = self.line.opaque.len();
             self.evals += 1;
@@ -434,7 +440,7 @@ impl<'a> Walk<'a> {
             self.line.opaque.truncate(opaque);
             self.folder = std::mem::take(&mut self.folder).or(&before).uncertain();
         }
-        for text in code.here.into_iter().chain(code.later) {
+        for text in code.later {
             if !self.codes.contains(&text) {
                 self.codes.push(text);
             }
