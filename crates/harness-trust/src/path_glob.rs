@@ -3,10 +3,16 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use globset::{Glob, GlobBuilder, GlobMatcher};
+use globset::{Glob, GlobBuilder, GlobMatcher, GlobSetBuilder};
 
 use crate::glob_overlap::{are_alike, overlaps};
 use crate::surroundings::Surroundings;
+
+/// The longest pattern, in bytes. No path is longer.
+const LONGEST: usize = 4096;
+
+/// The longest pattern that is certain to compile, in bytes: of longer ones it is found out.
+const CERTAIN: usize = 256;
 
 /// Where a pattern begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +83,10 @@ impl PathGlob {
         if text.is_empty() {
             return Err((0, "a pattern is missing between the brackets".to_owned()));
         }
+        if text.len() > LONGEST {
+            let what = format!("a pattern has at most {LONGEST} bytes, and this one is longer");
+            return Err((text.floor_char_boundary(LONGEST), what));
+        }
         if let Some(at) = text.split('/').position(|part| part == "..") {
             let at: usize = text.split('/').take(at).map(|part| part.len() + 1).sum();
             return Err((
@@ -100,7 +110,15 @@ impl PathGlob {
                 .literal_separator(true)
                 .backslash_escape(true)
                 .build();
-            glob.map_err(|error| (0, error.kind().to_string()))
+            let error = |error: globset::Error| (0, error.kind().to_string());
+            let glob = glob.map_err(error)?;
+            if text.len() > CERTAIN {
+                GlobSetBuilder::new()
+                    .add(glob.clone())
+                    .build()
+                    .map_err(error)?;
+            }
+            Ok(glob)
         };
         let folder = match rest.strip_suffix("/**") {
             Some("") => Some(glob("/")?.into()),
