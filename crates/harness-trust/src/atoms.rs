@@ -321,11 +321,14 @@ impl Named {
         for word in command.words.iter().skip(1) {
             match word {
                 Word::Literal(text) => {
-                    // `--file=x` names x.
-                    let value = text.split_once('=').filter(|_| text.starts_with('-'));
-                    let word = value.map_or(text.as_str(), |(_, value)| value);
-                    if !word.is_empty() && !word.starts_with('-') {
-                        self.literal(Path::new(word), command, around, budget);
+                    let named = names_in(text);
+                    // The first few are free, as each word is.
+                    if !budget.pays_for(named.len().saturating_sub(FREE_NAMES)) {
+                        self.anything();
+                        continue;
+                    }
+                    for name in named {
+                        self.literal(Path::new(name), command, around, budget);
                     }
                 }
                 Word::Glob { pattern, .. } => self.globs(pattern, command, around, budget),
@@ -439,6 +442,32 @@ fn places<'a>(command: &'a SimpleCommand, around: &'a Surroundings) -> Option<Ve
             .filter(|it| *it != around.root),
     );
     Some(folders)
+}
+
+/// The most names in one word that cost nothing.
+const FREE_NAMES: usize = 8;
+
+/// What a word can name: itself, and what is glued to something else in it, as in `--file=x`, `if=x`, `-Tx`, `@x` and
+/// `x:/y`.
+fn names_in(text: &str) -> Vec<&str> {
+    let behind_letter = text
+        .strip_prefix('-')
+        .filter(|rest| !rest.starts_with('-'))
+        .and_then(|rest| rest.get(rest.chars().next()?.len_utf8()..));
+    let value = text.split_once('=').map(|(_, value)| value);
+    let itself = Some(text).filter(|text| !text.starts_with('-'));
+    let mut names = Vec::new();
+    for name in [itself, behind_letter, value].into_iter().flatten() {
+        let file = name.strip_prefix('@');
+        names.push(name);
+        names.extend(file);
+        let name = file.unwrap_or(name);
+        if name.contains(':') {
+            names.extend(name.split(':'));
+        }
+    }
+    names.retain(|name| !name.is_empty());
+    names
 }
 
 /// A glob as the folder that it begins in and what it looks for there; `None` where that leads back up.
