@@ -27,6 +27,12 @@ const COMMAND: usize = 160;
 /// The most hooks of a file that are shown.
 const HOOKS: usize = 8;
 
+/// The most characters of a rule: it is what would not be asked about.
+const RULE: usize = 400;
+
+/// The most rules that are shown.
+const RULES: usize = 32;
+
 /// The files of hooks: ours, and another agent's, which settings can switch on, the project's own too.
 const HOOK_FILES: [(&str, &str); 3] = [
     (".harness/hooks.json", ""),
@@ -51,6 +57,12 @@ pub(crate) fn lines(folder: &Path, home: Option<PathBuf>) -> Vec<String> {
             None => add("settings", &[UNREADABLE.to_owned()]),
         }
     }
+    lines.extend(allowed(folder));
+    let mut add = |what: &str, names: &[String]| {
+        if !names.is_empty() {
+            lines.push(format!("{what}: {}", cut(names)));
+        }
+    };
     let skills = skills(folder, home);
     add(&counted(skills.len(), "skill"), &skills);
     if let Some(path) = in_project(folder, Path::new(".harness/prompts")) {
@@ -68,6 +80,27 @@ pub(crate) fn lines(folder: &Path, home: Option<PathBuf>) -> Vec<String> {
                 lines.push(format!("and {}", counted(more, "more hook")));
             }
         }
+    }
+    lines
+}
+
+/// What its configuration allows, a line for each rule.
+pub(crate) fn allowed(folder: &Path) -> Vec<String> {
+    let path = in_project(folder, Path::new(".harness/config.toml"));
+    let table = path.and_then(|path| settings(&path)).unwrap_or_default();
+    let permissions = table.get("permissions").and_then(toml::Value::as_table);
+    let rules = permissions.and_then(|it| it.get("allow")?.as_array());
+    let rules: Vec<&str> = rules
+        .into_iter()
+        .flatten()
+        .filter_map(toml::Value::as_str)
+        .collect();
+    let shown = rules.iter().take(RULES);
+    let mut lines: Vec<String> = shown
+        .map(|rule| format!("allows: {}", excerpt(rule, RULE)))
+        .collect();
+    if let Some(more) = rules.len().checked_sub(RULES).filter(|more| *more > 0) {
+        lines.push(format!("and allows {}", counted(more, "more thing")));
     }
     lines
 }

@@ -61,7 +61,7 @@ pub(crate) fn rules(setup: &Setup) -> Result<Vec<(Layer, Rule, Origin)>, Failure
         for (verdict, rule) in &trust.found().rules {
             let rule = Rule::parse(*verdict, rule)
                 .map_err(|error| Failure::configuration(format!("{origin}: {error}")))?;
-            rules.push((Layer::Project, rule, origin.clone()));
+            rules.push((Layer::Granted, rule, origin.clone()));
         }
     }
     for (verdict, subject) in own_folders(setup) {

@@ -9,6 +9,7 @@ use harness_trust::{Rule, Trust, TrustEntry, TrustStore, Verdict};
 use crate::arguments::Output;
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
+use crate::project_contents;
 use crate::project_trust::{self, shell_word};
 use crate::run_permissions::TELLING;
 use crate::settings::repository_root;
@@ -87,11 +88,15 @@ fn allow(
     if change.names_nothing() {
         check_width(&folder, environment)?;
         let folder = store.set(&folder, Trust::Full).map_err(failed)?;
-        return Ok(told(&format!(
+        let told = told(&format!(
             "{} is trusted: its configuration, prompts, skills and hooks are used, and commands run in the \
              sandbox without a question",
             folder.display()
-        )));
+        ));
+        for rule in project_contents::allowed(&folder) {
+            stderr::note(&format!("its configuration {rule}"));
+        }
+        return Ok(told);
     }
     one_by_one(store, &folder, &change.tools, &change.rules, Verdict::Allow)
 }

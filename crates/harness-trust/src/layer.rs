@@ -10,8 +10,10 @@ pub enum Layer {
     BuiltIn,
     /// The user's configuration.
     User,
-    /// The project's configuration, where the project is trusted.
+    /// The project's own configuration, where the project is trusted. What it allows lifts no `ask` of a lower layer.
     Project,
+    /// What the user has said for this project.
+    Granted,
     /// What was said for this run.
     Run,
     /// What an administrator has laid down.
@@ -25,6 +27,7 @@ impl Layer {
             Self::BuiltIn => "built-in",
             Self::User => "user",
             Self::Project => "project",
+            Self::Granted => "granted",
             Self::Run => "run",
             Self::Managed => "managed",
         }

@@ -14,10 +14,12 @@ use crate::surroundings::Surroundings;
 ///
 /// - A rule that denies wins, whatever layer it is in.
 /// - Else the highest layer that has a rule about the effect decides; within it `ask` before `allow`.
+/// - But what a project's own files allow ([`Layer::Project`]) lifts no `ask` of a lower layer.
 /// - Where no rule is about it, somebody is asked.
 ///
 /// So a layer can open what a lower one asks about: `allow read` of the user opens the files that usually
-/// hold secrets, too. What shall stay shut whoever allows it is denied.
+/// hold secrets, too. A project can only open what no rule speaks of. What shall stay shut whoever allows it is
+/// denied.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     rules: Vec<(Layer, Rule)>,
@@ -56,10 +58,19 @@ impl Rules {
         let rank =
             |(layer, rule): &(Layer, &Rule)| (rule.verdict == Verdict::Deny, *layer, rule.verdict);
         let mut best: Option<(Layer, &Rule)> = None;
+        // The same without what the project allows itself.
+        let mut others: Option<(Layer, &Rule)> = None;
         for it in built_in.chain(added).filter(about) {
+            let is_own = it.0 == Layer::Project && it.1.verdict == Verdict::Allow;
             if best.is_none_or(|best| rank(&it) > rank(&best)) {
                 best = Some(it);
             }
+            if !is_own && others.is_none_or(|best| rank(&it) > rank(&best)) {
+                others = Some(it);
+            }
+        }
+        if others.is_some_and(|(_, rule)| rule.verdict == Verdict::Ask) {
+            best = others;
         }
         match best {
             Some((layer, rule)) => Decision {

@@ -174,6 +174,49 @@ fn rules_of_all_layers_decide() {
     ended.says(&["managed.toml:2:8: permissions.ask", "is no kind of rule"]);
 }
 
+/// Its own files open what no rule speaks of; what the user says for it opens what rules ask about.
+#[test]
+fn what_a_project_allows_lifts_no_question() {
+    let bed = Bed::new();
+    bed.config("[permissions]\nask = [\"run(make prod *)\"]\n[sandbox]\nprofile = \"off\"\n");
+    bed.write(
+        ".harness/config.toml",
+        "[permissions]\nallow = [\"write(**)\", \"read(**)\", \"run(make *)\"]\n",
+    );
+    let allowed = bed.harness(&["trust", "allow"]).end().exits(0);
+    for rule in ["write(**)", "read(**)", "run(make *)"] {
+        let words = format!("its configuration allows: {rule}");
+        assert!(allowed.stderr.contains(&words), "{words}: {allowed:#?}");
+    }
+    for (command, flags, expected) in [
+        ("make all", &[][..], "allow"),
+        ("make prod x", &[], "ask"),
+        ("echo x > .git/hooks/pre-commit", &[], "ask"),
+        ("echo x > .harness/hooks.json", &[], "ask"),
+        ("cat .env", &[], "ask"),
+        ("make prod x", &["--allow", "run(make prod *)"], "allow"),
+        ("cat .env", &["--allow", "read(.env)"], "allow"),
+    ] {
+        assert_eq!(
+            verdict(&bed, command, flags),
+            expected,
+            "{command} {flags:?}"
+        );
+    }
+    for rule in ["run(make prod *)", "read(.env)"] {
+        let arguments = ["trust", "allow", "--rule", rule];
+        bed.harness(&arguments).end().exits(0);
+    }
+    assert_eq!(verdict(&bed, "make prod x; cat .env", &[]), "allow");
+    let report = bed.harness(&["doctor", "-m", "demo"]).end().exits(0).stdout;
+    for line in [
+        "allow run(make *)  (project, from ",
+        "allow run(make prod *)  (granted, from ",
+    ] {
+        assert!(report.contains(line), "{line}: {report}");
+    }
+}
+
 /// In a run without a terminal, asking is a refusal that names the flag that would allow it. The run goes on.
 #[test]
 fn where_nobody_can_be_asked_the_way_is_named() {

@@ -285,13 +285,29 @@ fn decided(rules: &[(Layer, Verdict)]) -> (Verdict, Option<Layer>) {
 
 #[test]
 fn deny_wins_then_the_layer_then_ask() {
-    use Layer::{Managed, Project, Run, User};
+    use Layer::{Granted, Managed, Project, Run, User};
     use Verdict::{Allow, Ask, Deny};
     let rows: &[Row<'_>] = &[
         (&[], Ask, None),
         (&[(User, Allow)], Allow, Some(User)),
         (&[(User, Allow), (User, Ask)], Ask, Some(User)),
-        (&[(User, Ask), (Project, Allow)], Allow, Some(Project)),
+        (&[(Project, Allow)], Allow, Some(Project)),
+        (&[(User, Ask), (Project, Allow)], Ask, Some(User)),
+        (&[(User, Allow), (Project, Allow)], Allow, Some(Project)),
+        (&[(Managed, Ask), (Project, Allow)], Ask, Some(Managed)),
+        (&[(User, Ask), (Granted, Allow)], Allow, Some(Granted)),
+        (&[(Project, Ask), (Granted, Allow)], Allow, Some(Granted)),
+        (
+            &[(User, Ask), (Project, Allow), (Granted, Allow)],
+            Allow,
+            Some(Granted),
+        ),
+        (&[(Granted, Ask), (Run, Allow)], Allow, Some(Run)),
+        (
+            &[(User, Ask), (Project, Allow), (Run, Allow)],
+            Allow,
+            Some(Run),
+        ),
         (&[(Project, Ask), (User, Allow)], Ask, Some(Project)),
         (
             &[
@@ -427,4 +443,39 @@ fn what_is_written_as_elsewhere_is_understood_or_told() {
     assert_eq!(names("tool(nope)", "mcp_x"), Some(false));
     assert_eq!(names("tool", "mcp_x"), None);
     assert_eq!(names("run(x)", "x"), None);
+}
+
+/// What is asked about by itself can act later, outside of any sandbox.
+#[test]
+fn what_a_project_allows_lifts_no_question_that_is_built_in() {
+    let around = surroundings(true, true);
+    for (layer, verdict) in [
+        (Layer::Project, Verdict::Ask),
+        (Layer::User, Verdict::Allow),
+        (Layer::Granted, Verdict::Allow),
+        (Layer::Run, Verdict::Allow),
+    ] {
+        let rules = ["read(**)", "write(**)", "run(cp *)"];
+        let rules = rules.iter().fold(Rules::new(), |rules, rule| {
+            rules.with(layer, Rule::parse(Verdict::Allow, rule).expect(rule))
+        });
+        let root = around.root();
+        for atom in [
+            Atom::Write(root.join(".git/hooks/pre-commit")),
+            Atom::Write(root.join(".harness/hooks.json")),
+            Atom::Read(root.join(".env")),
+        ] {
+            assert_eq!(
+                rules.decide(&atom, &around).verdict,
+                verdict,
+                "{layer} {atom}"
+            );
+        }
+        let atoms = Atoms::of_command("cp x .git/config", root, &around);
+        let decided = rules.decide_all(&atoms, &around).verdict;
+        assert_eq!(decided, verdict, "{layer}");
+        assert!(layer != Layer::Project || rules.withholds(&root.join(".env"), &around));
+        let plain = Atom::Write(root.join("a"));
+        assert_eq!(rules.decide(&plain, &around).verdict, Verdict::Allow);
+    }
 }
