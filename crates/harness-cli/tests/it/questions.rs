@@ -86,7 +86,7 @@ fn what_a_project_brings_is_listed() {
     let question = shown.split("[y]").next().unwrap();
     for words in [
         "settings: model, permissions, providers",
-        "    allows: write(**)\n",
+        "    allows: write(**)",
         "allows: run(make \\u{202e} *)",
         "addresses of models: http://evil.example/\\u{1b}[2K",
         "9 skills: skill-0, skill-1, skill-2, skill-3, skill-4, skill-5, …",
