@@ -313,6 +313,18 @@ impl Environment {
             .chain(functions)
     }
 
+    /// The folders of `PATH`, without those that are relative, or in one of `folders`: there, `ls` could be anything.
+    pub(crate) fn path_outside_of(&self, folders: &[&Path]) -> Vec<PathBuf> {
+        let real = |path: &Path| path.ancestors().find_map(|it| it.canonicalize().ok());
+        let folders: Vec<PathBuf> = folders.iter().filter_map(|it| real(it)).collect();
+        let is_outside = |part: &PathBuf| {
+            let is_in = |real: PathBuf| folders.iter().any(|folder| real.starts_with(folder));
+            part.is_absolute() && !real(part).is_none_or(is_in)
+        };
+        let path = self.path().unwrap_or_default();
+        std::env::split_paths(&path).filter(is_outside).collect()
+    }
+
     /// `BASH_ENV`.
     pub(crate) fn bash_startup(&self) -> Option<OsString> {
         self.variables.get("BASH_ENV").cloned()

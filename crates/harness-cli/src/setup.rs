@@ -26,6 +26,9 @@ use crate::settings::{Setting, Settings};
 use crate::telemetry::Recorder;
 use crate::{hook_files, otel_variables, run_permissions, skill_diagnostics, skill_roots, stderr};
 
+/// Where commands are looked for if `PATH` has no folder that can be used.
+const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
 /// Everything that a command needs.
 pub(crate) struct Setup {
     pub(crate) environment: Environment,
@@ -90,6 +93,21 @@ impl Setup {
             .path()
             .map(|path| std::env::split_paths(&path).collect())
             .unwrap_or_default();
+        // A home is no project, and what its owner runs is in it.
+        let trust = &self.settings.trust;
+        if !trust.is_full() {
+            let folder = Some(folder).filter(|_| trust.width().is_none());
+            let project = Some(trust.project()).filter(|_| trust.can_be_kept());
+            let folders: Vec<&Path> = folder.into_iter().chain(project).collect();
+            shell.search = self.environment.path_outside_of(&folders);
+            // Without one, a shell has its own, in which `.` can be.
+            if shell.search.is_empty() {
+                shell.search = std::env::split_paths(USUAL_PATH).collect();
+            }
+            let path = std::env::join_paths(&shell.search);
+            let path = path.unwrap_or_else(|_| USUAL_PATH.into());
+            shell.variables.push(("PATH".into(), path));
+        }
         let keys = secret_variables(&self.settings).into_iter();
         // What collectors are sent along lets who has it send there, too.
         let headers = otel::HEADERS.map(str::to_owned);

@@ -217,6 +217,35 @@ fn what_a_project_allows_lifts_no_question() {
     }
 }
 
+/// `ls` is a command that only reads wherever it is, so it must not be the project's own.
+#[test]
+fn programs_of_a_project_are_found_once_it_is_trusted() {
+    let bed = Bed::new();
+    bed.config("[sandbox]\nprofile = \"off\"\n");
+    let own = bed.write("bin/ls", "#!/bin/sh\ntouch \"$0.ran\"\n");
+    fs::set_permissions(&own, fs::Permissions::from_mode(0o755)).unwrap();
+    let ran = bed.work().join("bin/ls.ran");
+    let calls = json!([{ "tool": "bash", "arguments": { "command": "ls" } }]);
+    let script = json!({ "turns": [{ "calls": calls }, { "text": "Done." }] });
+    bed.write("script.json", script.to_string());
+    let link = bed.root().join("link");
+    std::os::unix::fs::symlink(bed.work().join("bin"), &link).unwrap();
+    let absolute = bed.work().join("bin");
+    for part in ["bin", absolute.to_str().unwrap(), link.to_str().unwrap()] {
+        for (path, flags, has_run) in [
+            (format!("{part}:/usr/bin:/bin"), &[][..], false),
+            (part.to_owned(), &[], false),
+            (format!("{part}:/usr/bin:/bin"), &["--trust"], true),
+        ] {
+            let arguments = [&["-m", "scripted:script.json"], flags, &["go"]].concat();
+            let start = bed.guarded(&arguments).env("PATH", &path);
+            start.end().exits(0).answers("Done.");
+            assert_eq!(ran.exists(), has_run, "{path} {flags:?}");
+        }
+        fs::remove_file(&ran).unwrap();
+    }
+}
+
 /// In a run without a terminal, asking is a refusal that names the flag that would allow it. The run goes on.
 #[test]
 fn where_nobody_can_be_asked_the_way_is_named() {
