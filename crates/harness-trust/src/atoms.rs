@@ -150,11 +150,11 @@ impl Atoms {
         for read in reads {
             match read {
                 Reads::Path(path) => self.path(&path, surroundings, Atom::Read),
-                Reads::Files(folder, names) => {
-                    self.glob(&folder, &names, true, surroundings, budget);
+                Reads::Files(folder, glob) => {
+                    self.glob(&folder, &glob, true, surroundings, budget);
                 }
-                Reads::Names(folder, names) => {
-                    self.glob(&folder, &names, false, surroundings, budget);
+                Reads::Names(folder, glob) => {
+                    self.glob(&folder, &glob, false, surroundings, budget);
                 }
                 Reads::Unknown(glob) => self.opaque_glob(Path::new(&glob)),
                 Reads::Lost => self.push(Atom::Opaque(Opaque::new(OpaqueKind::Folder, &shown))),
