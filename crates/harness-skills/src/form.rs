@@ -168,8 +168,8 @@ impl Form {
             return None;
         }
         if is(&rule::EMPTY_BODY) {
-            finding.message =
-                "there is no text below the frontmatter: it is what the agent is told".to_owned();
+            let message = "there is no text below the frontmatter: it is what the agent is told";
+            message.clone_into(&mut finding.message);
         }
         if [rule::EMPTY_BODY, rule::FIELD_DROPPED, rule::MERGE_KEY]
             .iter()
