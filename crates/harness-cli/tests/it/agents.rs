@@ -23,6 +23,14 @@ fn ends(bed: &Bed, arguments: &[&str], code: i32) -> Ended {
         .exits(code)
 }
 
+/// Checks that standard error holds these words.
+#[track_caller]
+fn notes(ended: &Ended, words: &[&str]) {
+    for word in words {
+        assert!(ended.stderr.contains(word), "{word:?} is not in {ended:#?}");
+    }
+}
+
 /// What `--json` prints.
 #[track_caller]
 fn json(bed: &Bed, arguments: &[&str]) -> Value {
@@ -201,14 +209,17 @@ fn sub_a_project_that_is_not_trusted_has_its_agents_listed_and_held() {
     .unwrap();
     let list = ends(&bed, &["list"], 0);
     assert!(!list.stdout.contains("deploy"), "{list:#?}");
-    list.says(&["not listed: 2 held back, 1 invalid; `--all` shows them"]);
+    notes(
+        &list,
+        &["not listed: 2 held back, 1 invalid; `--all` shows them"],
+    );
     let all = ends(&bed, &["list", "--all"], 0);
     assert!(all.stdout.contains("deploy   held     project"), "{all:#?}");
     assert!(
         all.stdout.contains("its project is not trusted"),
         "{all:#?}"
     );
-    all.says(&["LINK-REFUSED"]);
+    notes(&all, &["LINK-REFUSED"]);
     // A held one takes no name.
     let explore = json(&bed, &["show", "explore"]);
     assert_eq!(
@@ -323,18 +334,23 @@ fn a_broken_declaration_says_what_is_wrong_and_takes_no_name() {
     );
     let list = ends(&bed, &["list", "--all"], 0);
     let bad = bad.display();
-    list.says(&[
-        &format!("{bad}:3:8: E-TOOL-NAME: `Bash(git:*)` is no name of a tool; name the whole tool"),
-        &format!(
-            "{}:4:1: E-EMPTY-BODY: there is no text below the frontmatter",
-            empty.display()
-        ),
-        &format!(
-            "{}:2:1: E-DESC-MISSING: there is no description",
-            none.display()
-        ),
-        "W-BROKEN-WINNER",
-    ]);
+    notes(
+        &list,
+        &[
+            &format!(
+                "{bad}:3:8: E-TOOL-NAME: `Bash(git:*)` is no name of a tool; name the whole tool"
+            ),
+            &format!(
+                "{}:4:1: E-EMPTY-BODY: there is no text below the frontmatter",
+                empty.display()
+            ),
+            &format!(
+                "{}:2:1: E-DESC-MISSING: there is no description",
+                none.display()
+            ),
+            "W-BROKEN-WINNER",
+        ],
+    );
     assert!(
         list.stdout
             .contains("(E-TOOL-NAME: `Bash(git:*)` is no name of a tool)"),
@@ -346,7 +362,10 @@ fn a_broken_declaration_says_what_is_wrong_and_takes_no_name() {
         "{shown:#?}"
     );
     assert!(!shown.stdout.contains("Role."), "{shown:#?}");
-    ends(&bed, &["list"], 0).says(&["not listed: 3 invalid; `--all` shows them"]);
+    notes(
+        &ends(&bed, &["list"], 0),
+        &["not listed: 3 invalid; `--all` shows them"],
+    );
 }
 
 #[test]
@@ -354,7 +373,7 @@ fn they_can_be_switched_off() {
     let bed = repository("[agents]\nenabled = false\n");
     let list = ends(&bed, &["list"], 0);
     assert_eq!(list.stdout, "");
-    list.says(&["agents are off (from "]);
+    notes(&list, &["agents are off (from "]);
     let doctor = harness(&bed, &["doctor"]).end();
     assert!(doctor.stdout.contains("\nagents\n  off"), "{doctor:#?}");
     let bed = repository("[agents]\nenable = false\n");
