@@ -210,6 +210,9 @@ impl<'f> Field<'f> {
     fn text_or_nothing(&self, what: &str) -> Result<Option<&'f str>, Box<Diagnostic>> {
         match self.value {
             Node::Scalar(scalar) if scalar.is_null() => Ok(None),
+            Node::Scalar(scalar) if scalar.text.trim().contains(char::is_control) => {
+                Err(self.wrong("it has more than one line, or control characters"))
+            }
             Node::Scalar(scalar) => Ok(Some(scalar.text.trim()).filter(|text| !text.is_empty())),
             _ => Err(self.type_of(what)),
         }
@@ -230,6 +233,11 @@ impl<'f> Field<'f> {
                         let message =
                             format!("an item of `{}` is {}", shown(self.key), item.kind());
                         return Err(error(FIELD_TYPE, message, item.position(), self.key).into());
+                    }
+                    if text.contains(char::is_control) {
+                        return Err(
+                            self.wrong("a name has more than one line, or control characters")
+                        );
                     }
                     words.push(text);
                 }

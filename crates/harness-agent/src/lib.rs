@@ -48,6 +48,13 @@ mod error;
 mod evicted_results;
 mod extension;
 mod file_lists;
+#[cfg_attr(
+    not(feature = "tools"),
+    expect(
+        dead_code,
+        reason = "only hooks turn calls around, and they come with the tools"
+    )
+)]
 mod foreign_tool;
 mod harness;
 mod harness_builder;

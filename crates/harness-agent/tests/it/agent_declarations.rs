@@ -190,6 +190,9 @@ fn what_cannot_be_read_makes_it_invalid_and_never_wider() {
         "model: [a, b]\n",
         "skills: {a: b}\n",
         "skills: \n",
+        "skills: [\"a\\nb\"]\n",
+        "model: \"a\\e[2Jb\"\n",
+        "tools: |\n  read\n  grep\n",
         "<<: {tools: read}\n",
     ];
     for fields in cases {
