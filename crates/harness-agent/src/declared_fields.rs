@@ -222,36 +222,27 @@ impl<'f> Field<'f> {
     fn words(&self, splits: fn(char) -> bool) -> Result<Vec<String>, Box<Diagnostic>> {
         const WHAT: &str = "a list of names, or one text with commas between them";
         let mut words: Vec<&str> = Vec::new();
-        match self.value {
-            Node::List(list) => {
-                for item in &list.items {
-                    let text = match item {
-                        Node::Scalar(scalar) if !scalar.is_null() => scalar.text.trim(),
-                        _ => "",
-                    };
-                    if text.is_empty() {
-                        let message =
-                            format!("an item of `{}` is {}", shown(self.key), item.kind());
-                        return Err(error(FIELD_TYPE, message, item.position(), self.key).into());
-                    }
-                    if text.contains(char::is_control) {
-                        return Err(
-                            self.wrong("a name has more than one line, or control characters")
-                        );
-                    }
-                    words.push(text);
+        if let Node::List(list) = self.value {
+            for item in &list.items {
+                let text = match item {
+                    Node::Scalar(scalar) if !scalar.is_null() => scalar.text.trim(),
+                    _ => "",
+                };
+                if text.is_empty() {
+                    let message = format!("an item of `{}` is {}", shown(self.key), item.kind());
+                    return Err(error(FIELD_TYPE, message, item.position(), self.key).into());
                 }
+                if text.contains(char::is_control) {
+                    return Err(self.wrong("a name has more than one line, or control characters"));
+                }
+                words.push(text);
             }
-            _ => {
-                let text = self.text(WHAT)?;
-                words.extend(
-                    text.split(splits)
-                        .map(str::trim)
-                        .filter(|word| !word.is_empty()),
-                );
-                if words.is_empty() {
-                    return Err(self.type_of(WHAT));
-                }
+        } else {
+            let text = self.text(WHAT)?;
+            let parts = text.split(splits).map(str::trim);
+            words.extend(parts.filter(|word| !word.is_empty()));
+            if words.is_empty() {
+                return Err(self.type_of(WHAT));
             }
         }
         Ok(words.into_iter().map(str::to_owned).collect())

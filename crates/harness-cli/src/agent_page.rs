@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use harness_agent::{AgentDeclaration, Agents};
+use harness_core::ThinkingLevel;
 use harness_skills::{Catalogue, Entry, LookupError};
 use serde_json::json;
 
@@ -76,7 +77,7 @@ impl AgentPage {
         if let Some(agent) = &self.declaration {
             header.line("tools", &tools(agent));
             header.line("model", model(agent));
-            header.optional("thinking", agent.thinking.map(|level| level.as_str()));
+            header.optional("thinking", agent.thinking.map(ThinkingLevel::as_str));
             let skills = agent.skills.as_ref().map(|skills| skills.join(", "));
             header.optional("skills", skills.as_deref());
             let turns = agent.max_turns.map(|turns| turns.to_string());
@@ -110,7 +111,7 @@ impl AgentPage {
         let timeout = agent.and_then(|it| it.timeout);
         let thinking = agent.and_then(|it| it.thinking);
         for (key, value) in [
-            ("thinking", json!(thinking.map(|level| level.as_str()))),
+            ("thinking", json!(thinking.map(ThinkingLevel::as_str))),
             ("skills", json!(agent.and_then(|it| it.skills.as_ref()))),
             ("max_turns", json!(agent.and_then(|it| it.max_turns))),
             ("max_tokens", json!(agent.and_then(|it| it.max_tokens))),

@@ -101,9 +101,9 @@ fn files_are_found_by_what_they_are_called() {
     assert_eq!(catalogue.commands().count(), 0);
     assert_eq!(role(&agents, "three"), "Canary of a/group/deeper/three.md.");
     // Its folder is not its own.
-    let three = catalogue.find("three").unwrap();
-    assert_eq!(three.directory(), None);
-    let activation = Activation::of(three, agents.limits()).unwrap();
+    let deep = catalogue.find("three").unwrap();
+    assert_eq!(deep.directory(), None);
+    let activation = Activation::of(deep, agents.limits()).unwrap();
     assert_eq!(activation.resources.files, [""; 0].map(Path::new));
 }
 
