@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use harness_agent::core::ThinkingLevel;
-use harness_agent::skills::{Diagnostic, Layer, Root, Status};
+use harness_agent::skills::{BuiltIn, Diagnostic, Layer, Root, Status};
 use harness_agent::{AgentDeclaration, AgentLookupError, Agents, Isolation, built_in_agents};
 
 use crate::skills::write;
@@ -81,7 +81,7 @@ fn every_field_is_read() {
         (all.max_turns, all.max_tokens, all.max_cost),
         (Some(5), Some(1_000), Some(0.5))
     );
-    assert_eq!(all.timeout, Some(Duration::from_secs(5_400)));
+    assert_eq!(all.timeout, Some(Duration::from_mins(90)));
     assert_eq!((all.isolation, &*all.layer), (Isolation::Worktree, "user"));
     assert!(all.location.ends_with("agents/x.md"), "{}", all.location);
 
@@ -434,4 +434,22 @@ fn a_name_that_leads_to_none_says_why() {
     );
     assert_eq!(names(&Agents::default()), [""; 0]);
     assert!(!Agents::default().can_have_any() && agents.can_have_any());
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(2_000))]
+
+    /// Whatever stands behind `tools`, an agent has all of them only where a `*` says so.
+    #[test]
+    fn no_value_of_tools_is_read_as_all_of_them(
+        key in "tools|Tools|allowed-tools|allowedTools|tool|tols",
+        value in "[ a-z,\\[\\]{}'\"#:&!|>%@`\n~-]{0,12}",
+        before in "(model: m\n|a: b\n|<<: c\n|- d\n)?",
+    ) {
+        let text = format!("---\ndescription: d\n{before}{key}: {value}\n---\nRole.\n");
+        let agents = Agents::discover(&[Root::built_in([BuiltIn::new("x", text.clone())])]);
+        if let [agent] = &*agents.active() {
+            proptest::prop_assert!(agent.tools.is_some(), "{text}: {agent:?}");
+        }
+    }
 }
