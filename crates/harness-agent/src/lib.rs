@@ -31,6 +31,8 @@
 //! # runtime.block_on(example(ScriptedModel::new([Reply::text("Hello.")]))).unwrap();
 //! ```
 
+mod agent_declaration;
+mod agent_view;
 mod assembly;
 #[cfg(feature = "tokenizer")]
 mod bpe_tokens;
@@ -38,6 +40,7 @@ mod branch_summary;
 mod compaction_span;
 mod context_budget;
 mod context_files;
+mod declared_fields;
 #[cfg(feature = "tools")]
 mod default_harness;
 mod element;
@@ -45,6 +48,14 @@ mod error;
 mod evicted_results;
 mod extension;
 mod file_lists;
+#[cfg_attr(
+    not(feature = "tools"),
+    expect(
+        dead_code,
+        reason = "only hooks turn calls around, and they come with the tools"
+    )
+)]
+mod foreign_tool;
 mod harness;
 mod harness_builder;
 mod history_summary;
@@ -71,6 +82,8 @@ mod tool_decision;
 mod transcript;
 mod watch;
 
+pub use agent_declaration::{AgentDeclaration, Isolation};
+pub use agent_view::{AgentLookupError, Agents, built_in_agents};
 pub use assembly::{Assembly, BatchDecision, LoopDraft};
 #[cfg(feature = "tokenizer")]
 pub use bpe_tokens::BpeTokens;

@@ -8,6 +8,7 @@ use harness_core::ThinkingLevel;
 use harness_providers::Api;
 use harness_telemetry::trace_file::TraceFormat;
 
+use crate::agents_arguments::AgentsCommand;
 use crate::permission_arguments::PermissionFlags;
 use crate::sessions_arguments::SessionsCommand;
 use crate::trust_arguments::{TrustCommand, TrustFlags};
@@ -38,6 +39,11 @@ pub(crate) enum Command {
     Skills {
         #[command(subcommand)]
         command: SkillsCommand,
+    },
+    /// Look at the agents that work can be handed to.
+    Agents {
+        #[command(subcommand)]
+        command: AgentsCommand,
     },
     /// Say which projects may change how the agent works.
     Trust {

@@ -11,6 +11,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use crate::agent_settings::AgentsConfig;
 use crate::failure::Failure;
 use crate::hook_files::HooksConfig;
 use crate::permission_settings::{PermissionsConfig, SandboxConfig};
@@ -47,6 +48,8 @@ pub(crate) struct ConfigFile {
     pub(crate) hooks: HooksConfig,
     /// Which skills are used, and where they are looked for.
     pub(crate) skills: SkillsConfig,
+    /// Which agents work can be handed to, and where they are looked for.
+    pub(crate) agents: AgentsConfig,
     pub(crate) providers: BTreeMap<String, ProviderConfig>,
 }
 

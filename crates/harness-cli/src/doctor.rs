@@ -98,6 +98,7 @@ pub(crate) async fn run(arguments: DoctorArguments) -> Result<ExitCode, Failure>
             report_hooks(&mut report, &setup, &arguments);
             report_prompts(&mut report, &setup, &arguments).await;
             report_skills(&mut report, &setup);
+            report_agents(&mut report, &setup);
             report_sessions(&mut report, &setup.environment);
             report_telemetry(&mut report, &setup.environment);
         }
@@ -173,6 +174,10 @@ fn report_settings(report: &mut Report, settings: &Settings) {
     report.setting("skills policy", skills.policy.as_ref(), ToString::to_string);
     report.setting("skills claude", skills.claude.as_ref(), yes_or_no);
     report.setting("skills pi", skills.pi.as_ref(), yes_or_no);
+    let agents = &settings.agents;
+    report.setting("agents", agents.enabled.as_ref(), yes_or_no);
+    report.setting("agents paths", agents.paths.as_ref(), joined);
+    report.setting("agents claude", agents.claude.as_ref(), yes_or_no);
     report.setting("ca_file", settings.ca_file.as_ref(), |path| {
         path.display().to_string()
     });
@@ -387,13 +392,27 @@ fn report_skills(report: &mut Report, setup: &Setup) {
             return;
         }
     }
+    let none = "`harness skills new NAME` makes one";
     match setup.skills() {
         Ok(skills) => {
-            for (name, value) in skill_report::lines(&skills.catalogue()) {
+            for (name, value) in skill_report::lines(&skills.catalogue(), none) {
                 report.line(name, &one_line(&value));
             }
         }
         Err(failure) => report.problem(&failure),
+    }
+}
+
+fn report_agents(report: &mut Report, setup: &Setup) {
+    report.heading("agents");
+    if let Some(enabled) = &setup.settings.agents.enabled
+        && !enabled.value
+    {
+        report.line("off", &format!("(from {})", enabled.origin));
+        return;
+    }
+    for (name, value) in skill_report::lines(&setup.agents().catalogue(), "") {
+        report.line(name, &one_line(&value));
     }
 }
 

@@ -25,6 +25,12 @@ pub(crate) const MAX_TURNS: &str = "HARNESS_MAX_TURNS";
 pub(crate) const TIMEOUT: &str = "HARNESS_TIMEOUT";
 /// `HARNESS_CA_FILE`: certificates to trust beside the system's.
 pub(crate) const CA_FILE: &str = "HARNESS_CA_FILE";
+/// `HARNESS_MANAGED_AGENTS`: where the owner of the machine puts declarations of agents.
+pub(crate) const MANAGED_AGENTS: &str = "HARNESS_MANAGED_AGENTS";
+
+/// Where that is unless something else is said.
+const MANAGED_AGENTS_FOLDER: &str = "/etc/harness/agents";
+
 /// `HARNESS_MANAGED_SKILLS`: where the owner of the machine puts skills.
 pub(crate) const MANAGED_SKILLS: &str = "HARNESS_MANAGED_SKILLS";
 
@@ -98,6 +104,10 @@ pub(crate) const VARIABLES: &[(&str, &str)] = &[
     (
         MANAGED_SKILLS,
         "the folder of the machine's own skills, instead of /etc/harness/skills",
+    ),
+    (
+        MANAGED_AGENTS,
+        "the folder of the machine's own agents, instead of /etc/harness/agents",
     ),
     (
         MANAGED_PERMISSIONS,
@@ -363,6 +373,12 @@ impl Environment {
     pub(crate) fn managed_skills(&self) -> PathBuf {
         self.folder(MANAGED_SKILLS)
             .unwrap_or_else(|| MANAGED_FOLDER.into())
+    }
+
+    /// The folder of the agents that the owner of the machine wants.
+    pub(crate) fn managed_agents(&self) -> PathBuf {
+        self.folder(MANAGED_AGENTS)
+            .unwrap_or_else(|| MANAGED_AGENTS_FOLDER.into())
     }
 
     /// The file of what the owner of the machine allows and forbids.

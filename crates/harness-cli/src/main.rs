@@ -4,6 +4,12 @@
 //! `harness-agent` together, and shows what it does. It holds no logic that a library user would
 //! miss. What it promises to scripts — options, output, exit statuses — is in its README.
 
+mod agent_list;
+mod agent_page;
+mod agent_roots;
+mod agent_settings;
+mod agents_arguments;
+mod agents_command;
 mod arguments;
 mod command_sandbox;
 mod config_file;
@@ -167,6 +173,7 @@ fn start(arguments: Arguments) -> Result<ExitCode, Failure> {
             Command::Skills {
                 command: SkillsCommand::Update,
             } => skills_command::update(),
+            Command::Agents { command } => agents_command::run(&command),
             Command::Sessions { command } => sessions_command::run(&command),
             Command::Trace(arguments) => trace_command::run(&arguments),
             Command::Telemetry(arguments) => telemetry_command::run(&arguments),
@@ -203,6 +210,7 @@ fn wants_json(arguments: &Arguments) -> bool {
                 | SkillsCommand::Show(SkillsShowArguments { format, .. })
                 | SkillsCommand::Validate(SkillsValidateArguments { format, .. }),
         } => return format.wants_json(),
+        Command::Agents { command } => return command.wants_json(),
         Command::Sessions { command } => return command.wants_json(),
         Command::Trace(arguments) => arguments.output,
         Command::Telemetry(arguments) => arguments.output,

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use harness_agent::middlewares::HookFile;
 use harness_agent::prompt::{Layer as PromptLayer, Library};
-use harness_skills::{DefaultRoots, Layer, Skills};
+use harness_skills::{Catalogue, DefaultRoots, Layer, Skills};
 
+use crate::agent_roots;
 use crate::named_file;
 use crate::settings::in_project;
 use crate::terminal::excerpt;
@@ -63,8 +64,10 @@ pub(crate) fn lines(folder: &Path, home: Option<PathBuf>) -> Vec<String> {
             lines.push(format!("{what}: {}", cut(names)));
         }
     };
-    let skills = skills(folder, home);
+    let skills = skills(folder, home.clone());
     add(&counted(skills.len(), "skill"), &skills);
+    let agents = agents(folder, home);
+    add(&counted(agents.len(), "agent"), &agents);
     if let Some(path) = in_project(folder, Path::new(".harness/prompts")) {
         let prompts = prompts(&path);
         add(&counted(prompts.len(), "prompt"), &prompts);
@@ -148,12 +151,17 @@ fn skills(folder: &Path, home: Option<PathBuf>) -> Vec<String> {
     roots.pi = true;
     let mut roots = roots.roots(|_| true);
     roots.retain(|root| root.layer == Layer::Project);
-    let catalogue = Skills::discover(&roots).catalogue();
-    let names: BTreeSet<String> = catalogue
-        .entries()
-        .iter()
-        .map(|it| it.skill.name())
-        .collect();
+    names(&Skills::discover(&roots).catalogue())
+}
+
+/// The names of its agents, sorted.
+fn agents(folder: &Path, home: Option<PathBuf>) -> Vec<String> {
+    names(&agent_roots::of_project(folder, home).catalogue())
+}
+
+fn names(catalogue: &Catalogue) -> Vec<String> {
+    let entries = catalogue.entries().iter();
+    let names: BTreeSet<String> = entries.map(|it| it.skill.name()).collect();
     names.into_iter().collect()
 }
 

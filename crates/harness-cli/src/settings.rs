@@ -8,6 +8,7 @@ use std::time::Duration;
 use harness_core::{ModelId, Prices, ThinkingLevel};
 use harness_providers::Api;
 
+use crate::agent_settings::AgentSettings;
 use crate::arguments::{AgentArguments, ModelArguments, duration, turns};
 use crate::config_file::{ConfigFile, ProviderConfig};
 use crate::environment::{self, Environment};
@@ -88,6 +89,7 @@ pub(crate) struct Settings {
     pub(crate) context_tokens: Option<Setting<usize>>,
     pub(crate) context_files: Option<Setting<Vec<PathBuf>>>,
     pub(crate) skills: SkillSettings,
+    pub(crate) agents: AgentSettings,
     pub(crate) hooks: Option<Setting<bool>>,
     pub(crate) hooks_claude: Option<Setting<bool>>,
     /// What may be done, and what commands can reach.
@@ -190,6 +192,7 @@ impl Settings {
         put(&mut self.hooks, file.hooks.enabled, origin);
         put(&mut self.hooks_claude, file.hooks.claude, origin);
         self.skills.take_config(file.skills, origin)?;
+        self.agents.take_config(file.agents, origin);
         self.permissions
             .take_config(&file.permissions, file.sandbox, origin)?;
         for (name, value) in file.providers {

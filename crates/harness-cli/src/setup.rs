@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use harness_agent::middlewares::{UserHooksMiddleware, WorkspaceContextOptions};
-use harness_agent::{AgentHarness, DefaultOptions, SystemPromptSource, default_harness};
+use harness_agent::{AgentHarness, Agents, DefaultOptions, SystemPromptSource, default_harness};
 use harness_core::{Caller, Limits, Secrets};
 use harness_skills::Skills;
 use harness_tools::{ShellOptions, Workspace};
@@ -24,7 +24,10 @@ use crate::prompt_library::PromptLibrary;
 use crate::run_permissions::Guards;
 use crate::settings::{Setting, Settings};
 use crate::telemetry::Recorder;
-use crate::{hook_files, otel_variables, run_permissions, skill_diagnostics, skill_roots, stderr};
+use crate::{
+    agent_roots, hook_files, otel_variables, run_permissions, skill_diagnostics, skill_roots,
+    stderr,
+};
 
 /// Where commands are looked for if `PATH` has no folder that can be used.
 const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -65,6 +68,11 @@ impl Setup {
     /// The skills that there are, looked for anew.
     pub(crate) fn skills(&self) -> Result<Skills, Failure> {
         skill_roots::discover(&self.environment, &self.settings, &self.folder)
+    }
+
+    /// The agents that work can be handed to, looked for anew.
+    pub(crate) fn agents(&self) -> Agents {
+        agent_roots::discover(&self.environment, &self.settings, &self.folder)
     }
 
     /// The user's hooks, read anew.

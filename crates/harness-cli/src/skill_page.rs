@@ -91,16 +91,8 @@ impl SkillPage {
         &self.catalogue.entries()[self.place]
     }
 
-    /// Those that it has taken the name from.
     fn shadows(&self) -> impl Iterator<Item = (&Skill, bool)> {
-        let skill = &self.entry().skill;
-        let entries = self.catalogue.entries().iter();
-        entries.filter_map(move |other| match &other.status {
-            Status::Shadowed { by, same_content } if Arc::ptr_eq(by, skill) => {
-                Some((&*other.skill, *same_content))
-            }
-            _ => None,
-        })
+        shadowed_by(&self.catalogue, &self.entry().skill)
     }
 
     /// For people: a header, what is wrong, and the instructions.
@@ -229,15 +221,15 @@ impl SkillPage {
 
 /// Lines of a name and a value.
 #[derive(Default)]
-struct Header(String);
+pub(crate) struct Header(pub(crate) String);
 
 impl Header {
-    fn line(&mut self, name: &str, value: &str) {
+    pub(crate) fn line(&mut self, name: &str, value: &str) {
         let (name, value) = (one_line(name), one_line(value));
         let _ = writeln!(self.0, "{name:<14} {value}");
     }
 
-    fn optional(&mut self, name: &str, value: Option<&str>) {
+    pub(crate) fn optional(&mut self, name: &str, value: Option<&str>) {
         if let Some(value) = value {
             self.line(name, value);
         }
@@ -249,13 +241,27 @@ pub(crate) fn is_path(text: &str) -> bool {
     text.contains('/') || matches!(text, "." | "..") || text.eq_ignore_ascii_case(SKILL_FILE)
 }
 
-fn place_of(catalogue: &Catalogue, skill: &Arc<Skill>) -> Option<usize> {
+/// Those that a skill has taken the name from, and whether they are the same.
+pub(crate) fn shadowed_by<'c>(
+    catalogue: &'c Catalogue,
+    skill: &'c Arc<Skill>,
+) -> impl Iterator<Item = (&'c Skill, bool)> {
+    let entries = catalogue.entries().iter();
+    entries.filter_map(move |other| match &other.status {
+        Status::Shadowed { by, same_content } if Arc::ptr_eq(by, skill) => {
+            Some((&*other.skill, *same_content))
+        }
+        _ => None,
+    })
+}
+
+pub(crate) fn place_of(catalogue: &Catalogue, skill: &Arc<Skill>) -> Option<usize> {
     let mut entries = catalogue.entries().iter();
     entries.position(|entry| Arc::ptr_eq(&entry.skill, skill))
 }
 
 /// The first of a name that cannot be used, also with its layer behind it.
-fn set_aside(catalogue: &Catalogue, name: &str) -> Option<usize> {
+pub(crate) fn set_aside(catalogue: &Catalogue, name: &str) -> Option<usize> {
     let first = |name: &Identity, layer: Option<&str>| {
         let mut entries = catalogue.entries().iter();
         entries.position(|entry| {

@@ -1,4 +1,4 @@
-//! What `harness doctor` says of skills.
+//! What `harness doctor` says of skills, and of agents.
 
 use std::collections::BTreeMap;
 
@@ -6,16 +6,15 @@ use harness_skills::{Catalogue, RootReport, Severity, Status};
 
 use crate::skill_diagnostics::{line, notes};
 
-/// A name and a value for each line.
-pub(crate) fn lines(catalogue: &Catalogue) -> Vec<(&'static str, String)> {
+/// A name and a value for each line. `none` is said where there is no place to look in.
+pub(crate) fn lines(catalogue: &Catalogue, none: &str) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     let roots = catalogue.roots();
     if roots
         .iter()
-        .all(|root| !is_there(root) && root.origin.is_none())
+        .all(|root| !is_there(root) && root.path.is_some())
     {
-        let none = "`harness skills new NAME` makes one".to_owned();
-        lines.push(("none", none));
+        lines.push(("none", none.to_owned()));
         let paths = roots.iter().filter_map(|root| root.path.as_ref());
         let paths: Vec<String> = paths.map(|path| path.display().to_string()).collect();
         if !paths.is_empty() {

@@ -69,7 +69,7 @@ pub(crate) fn list(arguments: &SkillsListArguments) -> Result<ExitCode, Failure>
 }
 
 /// Says that there are more than can be used.
-fn tell_set_aside(catalogue: &Catalogue) {
+pub(crate) fn tell_set_aside(catalogue: &Catalogue) {
     let count = |is_meant: fn(&Status) -> bool| {
         let entries = catalogue.entries().iter();
         entries.filter(|entry| is_meant(&entry.status)).count()

@@ -8,7 +8,7 @@ use crate::arguments::Output;
 
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct TrustFlags {
-    /// Trust the project for this command: use its configuration, prompts, skills and hooks.
+    /// Trust the project for this command: use its configuration, prompts, skills, agents and hooks.
     #[arg(long, conflicts_with = "no_trust")]
     pub(crate) trust: bool,
     /// Use nothing of the project's own, also if it is trusted.

@@ -89,7 +89,7 @@ fn allow(
         check_width(&folder, environment)?;
         let folder = store.set(&folder, Trust::Full).map_err(failed)?;
         let told = told(&format!(
-            "{} is trusted: its configuration, prompts, skills and hooks are used, and commands run in the \
+            "{} is trusted: its configuration, prompts, skills, agents and hooks are used, and commands run in the \
              sandbox without a question",
             folder.display()
         ));

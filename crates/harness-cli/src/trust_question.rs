@@ -29,7 +29,7 @@ pub(crate) fn ask(
     };
     let project = one_line(&trust.project().display().to_string());
     tty.say(&format!(
-        "Do you trust {project}?\n  If so, its own configuration, prompts, skills and hooks are used, files in \
+        "Do you trust {project}?\n  If so, its own configuration, prompts, skills, agents and hooks are used, files in \
          it are changed without a\n  question, and commands run in a sandbox. If not, you are asked about all \
          that.\n{}",
         brought(&project_contents::lines(&folder, environment.home()))

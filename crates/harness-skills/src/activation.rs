@@ -10,7 +10,7 @@ use harness_frontmatter::{Diagnostic, Severity};
 
 use crate::catalogue::Catalogue;
 use crate::escape::{enclosed, escaped, escaped_path};
-use crate::examination::{FilePlace, examine};
+use crate::examination::{FilePlace, examine_as};
 use crate::finding::Finding;
 use crate::instructions::instructions;
 use crate::limits::Limits;
@@ -93,6 +93,7 @@ impl Activation {
     /// Reads the file of a skill.
     pub fn of(skill: &Arc<Skill>, limits: &Limits) -> Result<Self, ActivationError> {
         let name = skill.name();
+        let form = skill.surroundings.form;
         let (raw, place) = match &skill.location {
             Location::Text(text) => {
                 // Its folder's name may be all the name that it has.
@@ -103,10 +104,7 @@ impl Activation {
                 (text.as_bytes().to_vec(), place)
             }
             Location::File { file, directory } => {
-                let place = FilePlace {
-                    folder: skill.surroundings.folder_name(directory),
-                    file: file.file_name(),
-                };
+                let place = form.place(file, skill.surroundings.folder_name(directory));
                 match SkillFile::read(file, skill.surroundings.boundary.as_deref(), limits) {
                     Ok(read) => (read.bytes, place),
                     Err(Refusal::Gone) => {
@@ -125,7 +123,7 @@ impl Activation {
                 }
             }
         };
-        let examination = examine(&raw, &place, limits);
+        let examination = examine_as(form, &raw, &place, limits);
         let is_text = matches!(skill.location, Location::Text(_));
         if !is_text && !examination.loads() {
             let fatal = |finding: &&Finding| finding.lenient == Some(Severity::Error);

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::form::Form;
 use crate::layer::Layer;
 use crate::root::{BuiltIn, Root};
 
@@ -33,6 +34,9 @@ pub const LOCK_FILE: &str = ".locked";
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct DefaultRoots {
+    /// What is looked for. Default: skills. With another form, the folders are called by that: `agents` in the
+    /// place of `skills`; and of the folders of a project and at home, only ours and `.claude` are looked into.
+    pub form: Form,
     /// Folders of skills, folders of one skill, or `SKILL.md` files, named by the user.
     pub explicit: Vec<PathBuf>,
     /// The skills that the owner of the machine wants: usually [`MANAGED_FOLDER`].
@@ -120,21 +124,26 @@ impl DefaultRoots {
     }
 
     fn folders_of_clients(&self, folder: &Path) -> Vec<PathBuf> {
-        let mut names = vec![".harness", ".agents"];
+        let is_shared = self.form == Form::Skills;
+        let mut names = vec![".harness"];
+        names.extend(is_shared.then_some(".agents"));
         names.extend(self.claude.then_some(".claude"));
-        names.extend(self.pi.then_some(".pi"));
+        names.extend((is_shared && self.pi).then_some(".pi"));
         let names = names.into_iter();
-        names.map(|name| folder.join(name).join("skills")).collect()
+        let in_folder = |name| folder.join(name).join(self.form.folder());
+        names.map(in_folder).collect()
     }
 
     fn user_folders(&self) -> Vec<PathBuf> {
         let mut folders = Vec::new();
         let config = self.config_folder.iter();
-        folders.extend(config.map(|config| self.expanded(config).join("skills")));
+        let name = self.form.folder();
+        folders.extend(config.map(|config| self.expanded(config).join(name)));
         if let Some(home) = &self.home {
-            folders.push(home.join(".agents/skills"));
-            folders.extend(self.claude.then(|| home.join(".claude/skills")));
-            folders.extend(self.pi.then(|| home.join(".pi/agent/skills")));
+            let is_shared = self.form == Form::Skills;
+            folders.extend(is_shared.then(|| home.join(".agents/skills")));
+            folders.extend(self.claude.then(|| home.join(".claude").join(name)));
+            folders.extend((is_shared && self.pi).then(|| home.join(".pi/agent/skills")));
         }
         folders
     }

@@ -6,11 +6,12 @@ use std::ops::Range;
 use std::path::Path;
 
 use harness_frontmatter::{
-    Diagnostic, Document, Error, FieldKinds, OddityKind, Position, Recovered, RepairKind, Severity,
+    Diagnostic, Document, Error, OddityKind, Position, Recovered, RepairKind, Severity,
 };
 
 use crate::fields::FieldReader;
 use crate::finding::{Finding, bounded};
+use crate::form::Form;
 use crate::limits::Limits;
 use crate::name::shown;
 use crate::rule::{self, Rule};
@@ -24,27 +25,6 @@ pub const SKILL_FILE: &str = "SKILL.md";
 /// tokens, at about four characters each.
 const MAX_BODY_LINES: usize = 500;
 const MAX_BODY_CHARS: usize = 20_000;
-
-/// What is known of the fields, for a reader that puts broken YAML right.
-const KINDS: FieldKinds<'static> = FieldKinds {
-    texts: &[
-        "name",
-        "description",
-        "license",
-        "compatibility",
-        "argument-hint",
-        "version",
-        "author",
-    ],
-    structures: &[
-        "metadata",
-        "allowed-tools",
-        "tags",
-        "references",
-        "examples",
-    ],
-    unique: &["name", "description"],
-};
 
 /// Where a file stands. Both parts may be unknown, as for a text that is in no file.
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,6 +52,16 @@ pub struct Examination {
 
 /// Reads the bytes of a `SKILL.md`, within bounds of time and memory, whatever they are.
 pub fn examine(bytes: &[u8], place: &FilePlace<'_>, limits: &Limits) -> Examination {
+    examine_as(Form::Skills, bytes, place, limits)
+}
+
+/// As [`examine`], a file of any form.
+pub(crate) fn examine_as(
+    form: Form,
+    bytes: &[u8],
+    place: &FilePlace<'_>,
+    limits: &Limits,
+) -> Examination {
     let folder = place.folder.map(|name| name.to_string_lossy());
     let folder = folder.as_deref();
     let mut findings = Vec::new();
@@ -82,17 +72,21 @@ pub fn examine(bytes: &[u8], place: &FilePlace<'_>, limits: &Limits) -> Examinat
         );
         findings.push(Finding::new(&rule::FILENAME_CASE, message));
     }
-    let (fields, body) = match Document::recover_bytes(bytes, &limits.frontmatter, &KINDS) {
+    let (fields, body) = match Document::recover_bytes(bytes, &limits.frontmatter, form.kinds()) {
         Err(error) => {
             findings.push(explained(&error));
             (None, 0..0)
         }
         Ok(recovered) => {
             let start = bytes.len() - recovered.document.body.len();
-            let fields = read(&recovered, bytes, folder, &mut findings);
+            let fields = read(form, &recovered, bytes, folder, &mut findings);
             (fields, start..bytes.len())
         }
     };
+    let mut findings: Vec<Finding> = findings
+        .into_iter()
+        .filter_map(|finding| form.judge(finding))
+        .collect();
     // In a line, what is wrong comes before what was made of it.
     findings.sort_by_key(|finding| {
         let line = finding.position.map(|position| position.line);
@@ -177,6 +171,7 @@ impl Examination {
 
 /// The fields of a document, or `None` if there are none to read.
 fn read(
+    form: Form,
     recovered: &Recovered<'_>,
     bytes: &[u8],
     folder: Option<&str>,
@@ -216,17 +211,16 @@ fn read(
     if document.fields.is_empty() {
         let message = "there are no fields between the two `---`";
         let finding = Finding::new(&rule::EMPTY_FRONTMATTER, message);
-        findings.push(
-            finding
-                .at(document.fields.position)
-                .with_hint("a skill needs `name: …` and `description: …`"),
-        );
+        findings.push(finding.at(document.fields.position).with_hint(form.needs()));
         return None;
     }
     let head = bytes.len() - document.body.len();
     let head = bytes.get(..head).unwrap_or_default();
     let reader = FieldReader::new(&document.fields, head, folder, &recovered.repairs);
-    let (fields, found) = reader.read();
+    let (fields, found) = match form {
+        Form::Skills => reader.read(),
+        Form::Agents => reader.read_agent(),
+    };
     findings.extend(found);
     findings.extend(body(document));
     Some(fields)

@@ -15,11 +15,11 @@ const MAX_DESCRIPTION: usize = 1_024;
 const MAX_COMPATIBILITY: usize = 500;
 
 /// The key by which a mapping takes over the fields of another one (YAML 1.1, "merge").
-const MERGE: &str = "<<";
+pub(crate) const MERGE: &str = "<<";
 
 /// What is read of the fields, with what was found on the way.
 pub(crate) struct FieldReader<'f> {
-    mapping: &'f Mapping,
+    pub(crate) mapping: &'f Mapping,
     /// The file down to the end of its frontmatter, to tell where a value went.
     head: &'f [u8],
     /// The name of the folder, if it is known and can be seen.
@@ -27,9 +27,9 @@ pub(crate) struct FieldReader<'f> {
     /// What was put right in the file.
     repairs: &'f [Repair],
     /// The fields by their usual spelling.
-    known: Vec<(&'static str, &'f Entry)>,
-    extra: Vec<Entry>,
-    findings: Vec<Finding>,
+    pub(crate) known: Vec<(&'static str, &'f Entry)>,
+    pub(crate) extra: Vec<Entry>,
+    pub(crate) findings: Vec<Finding>,
 }
 
 impl<'f> FieldReader<'f> {
@@ -80,7 +80,7 @@ impl<'f> FieldReader<'f> {
         (fields, self.findings)
     }
 
-    fn found(&mut self, finding: Finding) {
+    pub(crate) fn found(&mut self, finding: Finding) {
         self.findings.push(finding);
     }
 
@@ -169,7 +169,7 @@ impl<'f> FieldReader<'f> {
         value.filter(|value| !value.is_null())
     }
 
-    fn name(&mut self) -> String {
+    pub(crate) fn name(&mut self) -> String {
         let declared = match self.value("name") {
             Some(Node::Scalar(scalar)) if !Identity::of(&scalar.text).is_blank() => {
                 let (text, position) = (scalar.text.as_str(), scalar.position);
@@ -254,7 +254,7 @@ impl<'f> FieldReader<'f> {
         }
     }
 
-    fn description(&mut self) -> String {
+    pub(crate) fn description(&mut self) -> String {
         let (message, position) = match self.value("description") {
             Some(Node::Scalar(scalar)) => {
                 let text = visible(&scalar.text);

@@ -47,6 +47,7 @@
 //! ```
 
 mod activation;
+mod agent_fields;
 mod allowed_tools;
 mod catalogue;
 mod confinement;
@@ -57,6 +58,7 @@ mod field_name;
 mod fields;
 mod finding;
 mod folder_source;
+mod form;
 mod format;
 mod full_format;
 mod git;
@@ -93,6 +95,7 @@ pub use default_roots::{DefaultRoots, LOCK_FILE, MANAGED_FOLDER};
 pub use examination::{Examination, FilePlace, SKILL_FILE, examine, examine_file};
 pub use finding::Finding;
 pub use folder_source::FolderSource;
+pub use form::{FieldCheck, Form};
 pub use format::{Format, FormatOptions, FormattedSkills, format_skills};
 pub use full_format::format_full;
 pub use git_source::GitSource;

@@ -224,6 +224,13 @@ fn usable<'e>(name: &str, entry: &'e Entry, asker: Asker) -> Result<&'e Arc<Skil
     }
 }
 
+impl Identity {
+    /// The names that are most like this one, the nearest first, at most five: for who has mistyped one.
+    pub fn near(&self, names: impl Iterator<Item = String>) -> Vec<String> {
+        near(self, names)
+    }
+}
+
 fn shown(name: &str) -> String {
     crate::name::shown(name).chars().take(100).collect()
 }

@@ -8,8 +8,9 @@ use std::time::SystemTime;
 
 use harness_frontmatter::{Diagnostic, Severity};
 
-use crate::examination::{Examination, FilePlace, SKILL_FILE, examine};
+use crate::examination::{Examination, FilePlace, SKILL_FILE, examine_as};
 use crate::finding::Finding;
+use crate::form::Form;
 use crate::layer::Layer;
 use crate::limits::Limits;
 use crate::name::{Identity, shown};
@@ -17,6 +18,7 @@ use crate::root::{BuiltIn, Place, Root};
 use crate::rule;
 use crate::skill::{Digest, Location, Skill};
 use crate::skill_file::{Refusal, SkillFile};
+use crate::skills::DiscoverOptions;
 use crate::stamp::{FileId, Stamp};
 use crate::surroundings::Surroundings;
 use crate::walk::{Candidate, Walk, walk};
@@ -95,7 +97,7 @@ impl Scan {
     pub(crate) fn take(
         root: &Root,
         precedence: u32,
-        limits: &Limits,
+        discovery: &DiscoverOptions,
         before: Option<&Self>,
         options: RefreshOptions,
     ) -> Self {
@@ -103,7 +105,8 @@ impl Scan {
             root,
             origin: root.origin_now(),
             precedence,
-            limits,
+            discovery,
+            limits: &discovery.limits,
             options,
             now: SystemTime::now(),
         };
@@ -212,6 +215,7 @@ struct Reader<'r> {
     root: &'r Root,
     origin: Option<Arc<str>>,
     precedence: u32,
+    discovery: &'r DiscoverOptions,
     limits: &'r Limits,
     options: RefreshOptions,
     now: SystemTime,
@@ -219,15 +223,19 @@ struct Reader<'r> {
 
 impl Reader<'_> {
     fn texts(&self, texts: &[BuiltIn]) -> Scan {
+        let form = self.discovery.form;
         let found = texts.iter().map(|built_in| {
             let place = FilePlace {
                 folder: Some(OsStr::new(&*built_in.folder)),
-                file: Some(OsStr::new(SKILL_FILE)),
+                file: (form == Form::Skills).then_some(OsStr::new(SKILL_FILE)),
             };
-            let examination = examine(built_in.text.as_bytes(), &place, self.limits);
+            let examination = examine_as(form, built_in.text.as_bytes(), &place, self.limits);
             let location = Location::Text(Arc::clone(&built_in.text));
             let digest = Digest::of(built_in.text.as_bytes());
-            let surroundings = Surroundings::default();
+            let surroundings = Surroundings {
+                form,
+                ..Surroundings::default()
+            };
             Arc::new(self.found(examination, location, digest, surroundings, Vec::new()))
         });
         Scan {
@@ -259,7 +267,7 @@ impl Reader<'_> {
             boundary,
             watched,
             is_settled,
-        } = walk(path, self.root, checkout.as_deref(), self.limits);
+        } = walk(path, self.root, checkout.as_deref(), self.discovery);
         let known: HashMap<&Path, &Arc<Found>> = before
             .into_iter()
             .flat_map(|scan| &scan.found)
@@ -309,6 +317,7 @@ impl Reader<'_> {
     fn surroundings(&self, candidate: &Candidate, boundary: Option<&Arc<Path>>) -> Surroundings {
         let is_fetched = matches!(self.root.place, Place::Source(_));
         Surroundings {
+            form: self.discovery.form,
             boundary: boundary.cloned(),
             is_checkout: candidate.is_at_root && is_fetched,
             is_shared: candidate.is_at_root && self.root.layer != Layer::Explicit,
@@ -330,10 +339,8 @@ impl Reader<'_> {
             is_link,
             is_at_root: _,
         } = candidate;
-        let place = FilePlace {
-            folder: surroundings.folder_name(&directory),
-            file: file.file_name(),
-        };
+        let form = self.discovery.form;
+        let place = form.place(&file, surroundings.folder_name(&directory));
         let name = || {
             let folder = place.folder.unwrap_or_default();
             shown(&folder.to_string_lossy())
@@ -353,7 +360,8 @@ impl Reader<'_> {
                     {
                         return Some(known.in_state(Some(stamp), self.now));
                     }
-                    (examine(&bytes, &place, self.limits), digest, Some(stamp))
+                    let examination = examine_as(form, &bytes, &place, self.limits);
+                    (examination, digest, Some(stamp))
                 }
                 Err(Refusal::Gone) => return None,
                 Err(Refusal::Bad(finding, stamp)) => {
@@ -403,8 +411,11 @@ impl Reader<'_> {
         };
         let loads = examination.loads();
         let told = walked.iter().chain(&examination.findings);
+        let checked = self.discovery.check.filter(|_| loads);
+        let checked = checked.map(|check| check(&examination.fields));
         let diagnostics: Vec<Diagnostic> = told
             .filter_map(Finding::lenient)
+            .chain(checked.into_iter().flatten())
             .map(|mut diagnostic| {
                 diagnostic.path.clone_from(&path);
                 diagnostic

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use harness_frontmatter::{Entry, Mapping};
 
+use crate::form::Form;
 use crate::layer::Layer;
 use crate::name::{Identity, shown, slug};
 use crate::surroundings::Surroundings;
@@ -177,11 +178,13 @@ impl Skill {
         }
     }
 
-    /// Its folder, if it is on disk.
+    /// Its folder, if it is on disk. The file of an [agent](crate::Form::Agents) has none of its own.
     pub fn directory(&self) -> Option<&Path> {
         match &self.location {
-            Location::File { directory, .. } => Some(directory),
-            Location::Text(_) => None,
+            Location::File { directory, .. } if self.surroundings.form == Form::Skills => {
+                Some(directory)
+            }
+            Location::File { .. } | Location::Text(_) => None,
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use crate::catalogue::{Catalogue, RootReport};
+use crate::form::{FieldCheck, Form};
 use crate::limits::Limits;
 use crate::name::Identity;
 use crate::policy::Policy;
@@ -26,8 +27,7 @@ pub struct Skills(Arc<Shared>);
 struct Shared {
     /// In the order in which their skills win.
     roots: Vec<Root>,
-    policy: Policy,
-    limits: Limits,
+    options: DiscoverOptions,
     /// Locked only for as long as it takes to copy a pointer.
     current: RwLock<Arc<Catalogue>>,
     /// What the catalogue was made from. One refresh at a time.
@@ -42,6 +42,11 @@ pub struct DiscoverOptions {
     pub policy: Policy,
     /// The bounds.
     pub limits: Limits,
+    /// What the files are. Default: skills.
+    pub form: Form,
+    /// What else there is to say of a file's fields. It is asked once for each content of a file that loads.
+    /// Default: nothing.
+    pub check: Option<FieldCheck>,
 }
 
 impl DiscoverOptions {
@@ -54,6 +59,18 @@ impl DiscoverOptions {
     /// With other bounds.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// With files of another form.
+    pub fn form(mut self, form: Form) -> Self {
+        self.form = form;
+        self
+    }
+
+    /// With a check of the fields.
+    pub fn check(mut self, check: FieldCheck) -> Self {
+        self.check = Some(check);
         self
     }
 }
@@ -92,13 +109,11 @@ impl Skills {
     /// It always succeeds: what cannot be read is among the [notes](Catalogue::notes), or an invalid
     /// entry. The result depends on the tree alone, never on the order in which a file system lists it.
     pub fn discover_with(roots: &[Root], options: DiscoverOptions) -> Self {
-        let DiscoverOptions { policy, limits } = options;
         let mut roots = roots.to_vec();
-        policy.order(&mut roots);
+        options.policy.order(&mut roots);
         let skills = Self(Arc::new(Shared {
             roots,
-            policy,
-            limits,
+            options,
             current: RwLock::default(),
             scans: Mutex::default(),
         }));
@@ -119,12 +134,17 @@ impl Skills {
 
     /// Who wins.
     pub fn policy(&self) -> Policy {
-        self.0.policy
+        self.0.options.policy
     }
 
     /// The bounds.
     pub fn limits(&self) -> &Limits {
-        &self.0.limits
+        &self.0.options.limits
+    }
+
+    /// What the files are.
+    pub fn form(&self) -> Form {
+        self.0.options.form
     }
 
     /// Looks whether something changed. If not, that costs a `stat` for each skill and each folder around
@@ -152,7 +172,7 @@ impl Skills {
             }
             let precedence = u32::try_from(number).unwrap_or(u32::MAX);
             let before = before.map(|scan| &**scan);
-            let scan = Scan::take(root, precedence, &shared.limits, before, options);
+            let scan = Scan::take(root, precedence, &shared.options, before, options);
             files_read += scan.files_read;
             is_same &= before.is_some_and(|before| scan.is_same(before));
             taken.push(Arc::new(scan));
@@ -165,7 +185,7 @@ impl Skills {
             }
         } else {
             let new = Arc::new(self.catalogue_of(&taken));
-            let changes = compare(&old, &new, shared.policy);
+            let changes = compare(&old, &new, shared.options.policy);
             let mut current = shared
                 .current
                 .write()
@@ -180,7 +200,7 @@ impl Skills {
 
     fn catalogue_of(&self, scans: &[Arc<Scan>]) -> Catalogue {
         let shared = &*self.0;
-        let (entries, same_files) = resolve(&shared.roots, scans, shared.policy);
+        let (entries, same_files) = resolve(&shared.roots, scans, shared.options.policy);
         let notes = scans.iter().flat_map(|scan| scan.notes.iter().cloned());
         let notes = notes.chain(same_files).collect();
         let reports = shared

@@ -15,11 +15,13 @@ use harness_frontmatter::{Diagnostic, Severity};
 use crate::confinement::Confinement;
 use crate::examination::SKILL_FILE;
 use crate::finding::Finding;
+use crate::form::{Form, is_markdown, is_usual_file};
 use crate::layer::Layer;
 use crate::limits::Limits;
 use crate::notes::Notes;
 use crate::root::{Links, Place, Root};
 use crate::rule;
+use crate::skills::DiscoverOptions;
 use crate::stamp::{FileId, Stamp};
 
 /// How many times more entries are read than may be looked at, so that those of a large folder that are looked
@@ -28,15 +30,6 @@ const OVERREAD: usize = 4;
 
 /// Folders that tools fill, by a file in them: caches and virtual environments.
 const MARKS_OF_TOOLS: [&str; 2] = ["CACHEDIR.TAG", "pyvenv.cfg"];
-
-/// Files in a folder of skills that nobody takes for a skill.
-const USUAL_FILES: [&str; 5] = [
-    "readme.md",
-    "changelog.md",
-    "license.md",
-    "contributing.md",
-    "agents.md",
-];
 
 /// What came of a walk.
 #[derive(Default)]
@@ -68,11 +61,18 @@ pub(crate) struct Candidate {
 }
 
 /// Looks for skills in, or at, a path of `root`. `checkout` is all that was fetched with it.
-pub(crate) fn walk(path: &Path, root: &Root, checkout: Option<&Path>, limits: &Limits) -> Walk {
+pub(crate) fn walk(
+    path: &Path,
+    root: &Root,
+    checkout: Option<&Path>,
+    discovery: &DiscoverOptions,
+) -> Walk {
+    let limits = &discovery.limits;
     let mut walker = Walker {
         path,
         root,
         checkout,
+        form: discovery.form,
         limits,
         confinement: None,
         now: SystemTime::now(),
@@ -97,6 +97,7 @@ struct Walker<'w> {
     path: &'w Path,
     root: &'w Root,
     checkout: Option<&'w Path>,
+    form: Form,
     limits: &'w Limits,
     /// `None` where links may lead anywhere.
     confinement: Option<Confinement>,
@@ -150,7 +151,7 @@ impl Walker<'_> {
                 self.go();
             }
             // A path to the file itself.
-            Ok(metadata) if metadata.is_file() && path.file_name().is_some_and(is_skill) => {
+            Ok(metadata) if metadata.is_file() && self.is_one(path) => {
                 let directory = path.parent().unwrap_or(path).to_owned();
                 self.confine(&directory);
                 let mut candidate = Candidate {
@@ -172,7 +173,7 @@ impl Walker<'_> {
                 // That a usual place is not there is nothing to tell.
                 if !is_missing || self.root.layer == Layer::Explicit {
                     let what = match &found {
-                        Ok(_) => "it is no folder of skills".to_owned(),
+                        Ok(_) => format!("it is no folder of {}", self.form.folder()),
                         Err(_) if is_missing => "nothing is there".to_owned(),
                         Err(error) => error.to_string(),
                     };
@@ -181,6 +182,11 @@ impl Walker<'_> {
                 self.watch(path.to_owned(), found.ok().as_ref());
             }
         }
+    }
+
+    /// Whether the path of a file leads to a skill or an agent, by its name.
+    fn is_one(&self, path: &Path) -> bool {
+        path.file_name().is_some_and(|name| self.form.can_be(name))
     }
 
     /// Whether the root itself is no link out of what it belongs to, as the one of a project may be.
@@ -259,7 +265,10 @@ impl Walker<'_> {
                 return;
             }
         };
-        let is_skill = self.find_skill(folder, &listed);
+        let is_skill = match self.form {
+            Form::Skills => self.find_skill(folder, &listed),
+            Form::Agents => false,
+        };
         let is_leaf = is_skill && (folder.depth > 0 || self.root.layer == Layer::Explicit);
         if is_leaf {
             return;
@@ -268,7 +277,9 @@ impl Walker<'_> {
         let found = std::fs::metadata(&folder.path);
         self.watch(folder.path.clone(), found.ok().as_ref());
         if folder.depth == 0 {
-            self.look_for_flat_files(folder, &listed);
+            if self.form == Form::Skills {
+                self.look_for_flat_files(folder, &listed);
+            }
             self.has_root_skill = is_skill;
         } else if listed
             .iter()
@@ -277,7 +288,13 @@ impl Walker<'_> {
             return;
         }
         for entry in listed {
-            self.descend(folder, &entry);
+            let is_taken = self.form == Form::Agents
+                && is_agent(&entry.name)
+                && !entry.kind.is_dir()
+                && self.take(folder, &entry, Vec::new());
+            if !is_taken {
+                self.descend(folder, &entry);
+            }
         }
     }
 
@@ -337,14 +354,18 @@ impl Walker<'_> {
             let message = format!("beside it is {}, which is not read", others.join(", "));
             findings.push(Finding::new(&rule::TWO_FILES, message));
         }
-        let file = folder.path.join(&chosen.name);
         if chosen.name != SKILL_FILE || spelled.len() > 1 {
             // The right spelling may appear, or the wrong one go.
             let found = std::fs::metadata(&folder.path);
             self.watch(folder.path.clone(), found.ok().as_ref());
         }
+        self.take(folder, chosen, findings)
+    }
+
+    /// Takes a file of a folder as a candidate. Returns whether it is one, if perhaps a broken one.
+    fn take(&mut self, folder: &Folder, chosen: &Listed, findings: Vec<Finding>) -> bool {
         let mut candidate = Candidate {
-            file,
+            file: folder.path.join(&chosen.name),
             directory: folder.path.clone(),
             findings,
             is_refused: false,
@@ -390,13 +411,7 @@ impl Walker<'_> {
 
     fn look_for_flat_files(&mut self, folder: &Folder, listed: &[Listed]) {
         for entry in listed {
-            let name = entry.name.to_string_lossy().to_ascii_lowercase();
-            let extension = Path::new(&entry.name).extension();
-            if entry.kind.is_file()
-                && extension.is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
-                && !is_skill(&entry.name)
-                && !USUAL_FILES.contains(&name.as_str())
-            {
+            if entry.kind.is_file() && is_markdown(&entry.name) && !is_usual_file(&entry.name) {
                 let path = folder.path.join(&entry.name);
                 let stem = path.with_extension("");
                 let message = "a Markdown file in a folder of skills is no skill";
@@ -521,6 +536,11 @@ fn is_skill(name: &OsStr) -> bool {
     name.eq_ignore_ascii_case(SKILL_FILE)
 }
 
+/// Whether a file in a folder is a declaration, by its name.
+fn is_agent(name: &OsStr) -> bool {
+    is_markdown(name) && !is_usual_file(name) && !name.as_bytes().starts_with(b".")
+}
+
 fn is_missing(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -547,7 +567,8 @@ mod tests {
                 ..Limits::default()
             };
             let root = Root::new(Layer::User, tree.path());
-            let walk = walk(tree.path(), &root, None, &limits);
+            let options = DiscoverOptions::default().limits(limits);
+            let walk = walk(tree.path(), &root, None, &options);
             let told = walk.notes.finish(None);
             assert_eq!(told.len(), usize::from(entries < 63), "{told:?}");
             let folders = walk.watched.into_iter();

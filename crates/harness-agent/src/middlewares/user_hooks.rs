@@ -7,7 +7,6 @@
 
 mod answer;
 mod before_compaction;
-mod foreign_tool;
 mod hook;
 mod hook_diagnostic;
 mod hook_event;

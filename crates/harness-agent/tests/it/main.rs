@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+mod agent_declarations;
 mod assembly;
 #[cfg(feature = "tools")]
 mod at_path;

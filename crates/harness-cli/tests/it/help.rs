@@ -30,6 +30,9 @@ fn the_help_of_each_command() {
         &["skills", "validate"],
         &["skills", "new"],
         &["skills", "update"],
+        &["agents"],
+        &["agents", "list"],
+        &["agents", "show"],
         &["sessions"],
         &["sessions", "list"],
         &["sessions", "show"],
@@ -57,7 +60,14 @@ fn the_help_of_each_command() {
 #[test]
 fn no_command_is_wrong_usage() {
     let bed = Bed::new();
-    for command in [&[][..], &["prompt"], &["tools"], &["skills"], &["sessions"]] {
+    for command in [
+        &[][..],
+        &["prompt"],
+        &["tools"],
+        &["skills"],
+        &["agents"],
+        &["sessions"],
+    ] {
         let ended = bed.harness(command).end().exits(2);
         assert_eq!(ended.stdout, "", "{ended:#?}");
         assert!(ended.stderr.contains("Usage: harness"), "{ended:#?}");

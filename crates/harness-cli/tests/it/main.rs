@@ -2,6 +2,7 @@
 //! against a service on this machine that plays its part over a real socket.
 #![cfg(test)]
 
+mod agents;
 mod bad_input;
 mod bad_service;
 mod collector;

@@ -77,6 +77,8 @@ fn what_a_project_brings_is_listed() {
     for number in 0..9 {
         bed.write(&format!(".harness/skills/skill-{number}/SKILL.md"), "");
     }
+    bed.write(".harness/agents/deploy.md", "");
+    bed.write(".claude/agents/other/review.md", "");
     bed.write(".harness/prompts/re\u{202e}view.md", "");
     let hooks = json!({ "hooks": { "PreToolUse": [{ "hooks": [
         { "type": "command", "command": format!("touch x{}", "y".repeat(300)) },
@@ -90,6 +92,7 @@ fn what_a_project_brings_is_listed() {
         "allows: run(make \\u{202e} *)",
         "addresses of models: http://evil.example/\\u{1b}[2K",
         "9 skills: skill-0, skill-1, skill-2, skill-3, skill-4, skill-5, …",
+        "2 agents: deploy, review",
         "1 prompt: re\\u{202e}view",
         "hook (.harness/hooks.json): PreToolUse: touch xyyy",
     ] {

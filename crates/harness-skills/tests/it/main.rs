@@ -3,6 +3,7 @@
 
 mod activation;
 mod addresses;
+mod agents;
 mod case;
 mod corpus;
 mod delimiters;

@@ -1,11 +1,11 @@
 //! The hooks of all files.
 
-use super::foreign_tool::ForeignTool;
 use super::hook::Hook;
 use super::hook_diagnostic::HookDiagnostic;
 use super::hook_event::HookEvent;
 use super::hook_file::HookFile;
 use super::matcher::{Fit, Misfit};
+use crate::foreign_tool::ForeignTool;
 
 /// The hooks of several files, in their order: the user's, then those of a project that is trusted. Which
 /// files those are is for the program to say; whoever may write one runs commands.

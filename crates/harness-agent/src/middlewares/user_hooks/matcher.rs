@@ -2,8 +2,8 @@
 
 use regex::{Regex, RegexBuilder};
 
-use super::foreign_tool::ForeignTool;
 use super::hook_words::{near, question};
+use crate::foreign_tool::ForeignTool;
 
 /// The most bytes that a compiled expression may take.
 const MAX_REGEX_BYTES: usize = 1024 * 1024;

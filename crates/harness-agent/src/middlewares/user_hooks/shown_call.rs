@@ -6,8 +6,8 @@ use std::sync::Arc;
 use harness_core::{ActiveCall, RunContext, ToolEffect};
 use serde_json::{Map, Value, json};
 
-use super::foreign_tool::ForeignTool;
 use super::input::fields;
+use crate::foreign_tool::ForeignTool;
 
 /// The tools whose `path` is a file, which others call `file_path`.
 const FILE_TOOLS: [&str; 3] = ["read", "write", "edit"];

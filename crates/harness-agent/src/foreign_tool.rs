@@ -5,11 +5,11 @@ use serde_json::{Map, Value, json};
 /// One of our tools as another agent has it. A hook whose matcher fits by that name alone is shown the call like
 /// this.
 #[derive(Debug)]
-pub(super) struct ForeignTool {
+pub(crate) struct ForeignTool {
     /// Our name.
-    pub(super) ours: &'static str,
+    pub(crate) ours: &'static str,
     /// The other one.
-    pub(super) theirs: &'static str,
+    pub(crate) theirs: &'static str,
     shape: Shape,
     keys: &'static [Key],
     /// What such a hook may give back and nothing comes of.
@@ -109,6 +109,9 @@ const TABLE: &[ForeignTool] = &[
     keys("plan_exit", "ExitPlanMode", &[("summary", "plan", Same)]),
 ];
 
+/// What starts an agent elsewhere. Its arguments are others, so that no hook is shown the call like that.
+const SPAWNS: &[&str] = &["Task", "Agent"];
+
 /// Tools of other agents that this one has nothing like.
 const UNKNOWN_HERE: &[&str] = &[
     "Agent",
@@ -149,18 +152,28 @@ const fn shaped(
 
 impl ForeignTool {
     /// The other names of a tool of ours.
-    pub(super) fn of(ours: &str) -> impl Iterator<Item = &'static Self> {
+    pub(crate) fn of(ours: &str) -> impl Iterator<Item = &'static Self> {
         TABLE.iter().filter(move |tool| tool.ours == ours)
     }
 
+    /// Our names of a tool that other agents call so: a patch is both a `write` and an `edit`. None if it is not
+    /// known, or ours already.
+    pub(crate) fn ours_of(theirs: &str) -> Vec<&'static str> {
+        let known = TABLE.iter().filter(|tool| tool.theirs == theirs);
+        let spawns = SPAWNS.contains(&theirs).then_some("agent_spawn");
+        let mut names: Vec<&str> = known.map(|tool| tool.ours).chain(spawns).collect();
+        names.dedup();
+        names
+    }
+
     /// Every name that is known, here or elsewhere, whether a run has such a tool or not.
-    pub(super) fn all_names() -> impl Iterator<Item = &'static str> {
+    pub(crate) fn all_names() -> impl Iterator<Item = &'static str> {
         let known = TABLE.iter().flat_map(|tool| [tool.ours, tool.theirs]);
         known.chain(UNKNOWN_HERE.iter().copied())
     }
 
     /// Our arguments in the other shape. `file` is the absolute path of the call, if it has one.
-    pub(super) fn give(&self, ours: &Value, file: Option<&str>) -> Value {
+    pub(crate) fn give(&self, ours: &Value, file: Option<&str>) -> Value {
         let Some(object) = ours.as_object() else {
             return ours.clone();
         };
@@ -206,7 +219,7 @@ impl ForeignTool {
 
     /// Arguments in the other shape as ours: `given` is what the hook was given, of the arguments `ours`. `Err`
     /// with what they have that ours cannot say.
-    pub(super) fn take_back(
+    pub(crate) fn take_back(
         &self,
         updated: &Value,
         ours: &Value,
