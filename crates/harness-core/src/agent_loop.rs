@@ -25,7 +25,7 @@ use crate::outcome::{LimitReached, RunOutcome, RunStatus, ToolOutcome};
 use crate::protocol;
 use crate::queue::{QueueMode, Queues};
 use crate::resuming::split_open_reply;
-use crate::spending::{Expense, Spending};
+use crate::spending::Spending;
 use crate::state::State;
 use crate::turn::{Turn, pause};
 
@@ -472,8 +472,7 @@ impl Engine<'_> {
             }
             Some(results)
         };
-        state.turns += 1;
-        cx.spend(&Expense::TURN);
+        state.complete_turn(cx);
         cx.emit(Event::TurnEnd {
             turn: state.turns,
             stop: reply.stop.clone(),

@@ -31,19 +31,6 @@ impl Default for Expense {
 }
 
 impl Expense {
-    /// One turn, of which nothing else is known yet.
-    pub(crate) const TURN: Self = Self {
-        turns: 1,
-        usage: Usage {
-            input_tokens: 0,
-            output_tokens: 0,
-            cache_read_tokens: 0,
-            cache_write_tokens: 0,
-            reasoning_tokens: 0,
-        },
-        cost: Some(0.0),
-    };
-
     /// Adds another one. A sum of which a part is not known is not known.
     pub fn add(&mut self, other: &Self) {
         self.turns = self.turns.saturating_add(other.turns);

@@ -291,16 +291,17 @@ impl State {
 
     /// Adds up what a reply used.
     pub(crate) fn count(&mut self, cx: &RunContext, reply: &AssistantMessage, limits: &Limits) {
-        if let Some(usage) = &reply.usage {
-            if usage.input_tokens > 0 && self.asked_bytes > 0 {
-                let measured = usage.input_tokens as f64 / self.asked_bytes as f64;
-                self.tokens_per_byte = measured.clamp(0.1, 1.0);
-                self.counted = Some(Counted {
-                    tokens: usage.input_tokens,
-                    bytes: self.asked_bytes,
-                    messages: self.messages.len(),
-                });
-            }
+        if let Some(usage) = &reply.usage
+            && usage.input_tokens > 0
+            && self.asked_bytes > 0
+        {
+            let measured = usage.input_tokens as f64 / self.asked_bytes as f64;
+            self.tokens_per_byte = measured.clamp(0.1, 1.0);
+            self.counted = Some(Counted {
+                tokens: usage.input_tokens,
+                bytes: self.asked_bytes,
+                messages: self.messages.len(),
+            });
         }
         // A fallback may have answered, whose prices are not at hand: then the cost is not known.
         let prices = Some(self.model.info()).filter(|info| info.id == reply.model);
@@ -326,6 +327,15 @@ impl State {
             );
             cx.emit(Event::Warning { message });
         }
+    }
+
+    /// Counts a turn that is over.
+    pub(crate) fn complete_turn(&mut self, cx: &RunContext) {
+        self.turns += 1;
+        cx.spend(&Expense {
+            turns: 1,
+            ..Expense::default()
+        });
     }
 
     /// What this run used, and those that were started within it.
