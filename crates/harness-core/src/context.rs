@@ -146,6 +146,11 @@ impl RunContext {
         self.shared.parent.as_ref()
     }
 
+    /// The run that nobody started within another: this one, or the last of those around it.
+    pub fn outermost(&self) -> &RunContext {
+        self.parent().map_or(self, Self::outermost)
+    }
+
     /// How many runs are around this one; 0 for one that was not started in another.
     pub fn depth(&self) -> usize {
         std::iter::successors(self.parent(), |run| run.parent()).count()

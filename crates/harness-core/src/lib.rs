@@ -76,6 +76,7 @@ mod secret_forms;
 mod secrets;
 mod spending;
 mod state;
+mod subagent_name;
 #[cfg(feature = "test-support")]
 pub mod test_support;
 mod token_count;
@@ -127,6 +128,7 @@ pub use retry::RetryPolicy;
 pub use secret::Secret;
 pub use secrets::Secrets;
 pub use spending::Expense;
+pub use subagent_name::SubagentName;
 pub use token_count::TokenCounter;
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{DynamicTool, Execution, Replay, Tool, ToolError, ToolRef, ToolSpec, ToolSpecs};
