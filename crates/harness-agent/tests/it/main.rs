@@ -46,4 +46,5 @@ mod user_hook_names;
 mod user_hook_runs;
 #[cfg(feature = "tools")]
 mod user_hook_stage;
+mod user_hook_within;
 mod workspace_context;
