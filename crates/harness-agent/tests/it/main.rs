@@ -28,6 +28,7 @@ mod permitted_searches;
 mod plan_calls;
 mod plan_files;
 mod plan_mode;
+mod plan_within;
 mod secrets;
 mod session;
 mod skills;
