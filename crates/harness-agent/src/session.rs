@@ -7,8 +7,8 @@ use std::task::{Context, Poll};
 use futures::StreamExt;
 use futures::stream::Stream;
 use harness_core::{
-    Caller, CancellationToken, Event, LoopConfig, Message, MessageRef, RunError, RunHandle,
-    RunInput, RunOptions, RunOutcome, UserMessage,
+    Caller, CancellationToken, Event, LoopConfig, Message, MessageRef, RunContext, RunError,
+    RunHandle, RunInput, RunOptions, RunOutcome, UserMessage,
 };
 use harness_session::{Header, MemoryStore, Queue, Session, SessionId, SessionJournal};
 
@@ -37,6 +37,8 @@ pub struct AgentSession {
     pub(crate) history: Vec<MessageRef>,
     /// Whether the last run was cut off: what it had begun is gone on with.
     open: bool,
+    /// The run that its runs are started in.
+    parent: Option<RunContext>,
 }
 
 impl AgentSession {
@@ -68,6 +70,7 @@ impl AgentSession {
             journal,
             history: Vec::new(),
             open: false,
+            parent: None,
         };
         session.adopt(context);
         Ok(session)
@@ -88,6 +91,12 @@ impl AgentSession {
         if self.caller.working_dir.is_none() {
             self.caller.working_dir = self.harness.working_dir().cloned();
         }
+        self
+    }
+
+    /// Starts its runs within another run from now on: see [`RunOptions::parent`].
+    pub fn within(mut self, parent: RunContext) -> Self {
+        self.parent = Some(parent);
         self
     }
 
@@ -216,6 +225,7 @@ impl AgentSession {
             caller: self.caller.clone(),
             cancellation,
             journal: None,
+            parent: self.parent.clone(),
         };
         let handle = harness_core::run_with(&self.config, input, options);
         for queued in later {

@@ -111,7 +111,8 @@ pub(crate) struct RunArguments {
     pub(crate) agent: AgentArguments,
     #[command(flatten)]
     pub(crate) permissions: PermissionFlags,
-    /// What goes to standard output: the answer, or one JSON event a line.
+    /// What goes to standard output: the answer, or one JSON event a line. What subagents do is in events of the type
+    /// `subagent`, which hold its id and the event.
     #[arg(long, value_enum, default_value_t = Output::Text)]
     pub(crate) output: Output,
     /// The most turns; at least 1.

@@ -51,6 +51,7 @@ mod session_repair;
 mod session_report;
 mod session_search;
 mod session_sent;
+mod session_subagents;
 mod session_tree;
 mod session_words;
 mod sessions_arguments;

@@ -3,12 +3,13 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::process::ExitCode;
 
-use harness_session::{SessionId, Store};
+use harness_session::{Filter, SessionId, Store};
 use serde_json::json;
 
 use crate::failure::{Exit, Failure};
 use crate::quantity::count;
 use crate::session_place::SessionPlace;
+use crate::session_subagents::below;
 use crate::sessions_arguments::SessionsDeleteArguments;
 use crate::sessions_command::failure;
 use crate::{stderr, stdout};
@@ -36,14 +37,32 @@ pub(crate) fn delete(
             ids.push(id);
         }
     }
-    if !arguments.yes && !asked(&ids)? {
+    // What subagents said and did is a part of it, and nobody would find it again.
+    let all = place.store.list(&Filter::default());
+    let all = all.map_err(|error| failure(&error))?;
+    let mut subagents: Vec<(SessionId, SessionId)> = Vec::new();
+    for id in &ids {
+        for (listed, _) in below(&all, *id) {
+            let other = listed.header.id;
+            if !ids.contains(&other) && !subagents.iter().any(|(_, known)| *known == other) {
+                subagents.push((*id, other));
+            }
+        }
+    }
+    if !arguments.yes && !asked(&ids, subagents.len())? {
         stderr::note("nothing was deleted");
         return Ok(Exit::Failed.into());
     }
     let mut deleted = Vec::new();
     let mut last = None;
-    for id in &ids {
-        match place.store.delete(*id) {
+    let own = ids.iter().map(|id| (None, *id));
+    let below = subagents.iter().map(|(above, id)| (Some(*above), *id));
+    for (above, id) in own.chain(below) {
+        // Those of a session that stays, stay.
+        if above.is_some_and(|above| !deleted.contains(&above)) {
+            continue;
+        }
+        match place.store.delete(id) {
             Ok(()) => deleted.push(id),
             Err(error) => {
                 if let Some(before) = last.replace(error) {
@@ -57,7 +76,7 @@ pub(crate) fn delete(
         Some(error) => Err(Failure::failed(error.to_string()).hint(format!(
             "{} of {} deleted",
             deleted.len(),
-            count(ids.len() as u64, "session")
+            count((ids.len() + subagents.len()) as u64, "session")
         ))),
         None if arguments.format.wants_json() => {
             stdout::print(&json!({ "deleted": deleted }).to_string())?;
@@ -72,7 +91,7 @@ pub(crate) fn delete(
 }
 
 /// Asks on the terminal.
-fn asked(ids: &[SessionId]) -> Result<bool, Failure> {
+fn asked(ids: &[SessionId], subagents: usize) -> Result<bool, Failure> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return Err(
             Failure::usage("there is no terminal to ask whether to delete for good")
@@ -82,6 +101,13 @@ fn asked(ids: &[SessionId]) -> Result<bool, Failure> {
     let what = match ids {
         [id] => format!("the session {id}"),
         ids => count(ids.len() as u64, "session"),
+    };
+    let what = match subagents {
+        0 => what,
+        subagents => format!(
+            "{what} and {} of subagents",
+            count(subagents as u64, "session")
+        ),
     };
     let mut stderr = io::stderr().lock();
     let _ = write!(stderr, "Delete {what} for good? [y/N] ");

@@ -66,6 +66,7 @@ impl<'s> SessionList<'s> {
                 "name": listed.name,
                 "first_prompt": listed.first_prompt,
                 "parent": header.parent,
+                "agent": header.agent(),
                 "problem": listed.problem,
             })
         });

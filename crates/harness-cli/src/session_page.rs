@@ -157,6 +157,9 @@ impl<'s> SessionPage<'s> {
         if let Some(last) = self.facts.last {
             lines.push(("last entry", date_time(last)));
         }
+        if let Some(agent) = header.agent() {
+            lines.push(("subagent", agent.to_owned()));
+        }
         if let Some(parent) = &header.parent {
             lines.push(("came from", parent.session.to_string()));
         }

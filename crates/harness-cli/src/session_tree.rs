@@ -7,6 +7,7 @@ use harness_session::{EntryId, Error, Header, Listed, NodeKind, Session, Session
 use serde_json::{Value, json};
 
 use crate::session_list::about;
+use crate::session_subagents::Subagents;
 use crate::session_words::line;
 use crate::short_ids::ShortIds;
 use crate::terminal::{excerpt, one_line};
@@ -40,9 +41,18 @@ struct Shown {
 
 /// The sessions around one.
 pub(crate) struct Family {
-    ancestors: Vec<(SessionId, String)>,
+    ancestors: Vec<Ancestor>,
     forks: Vec<(SessionId, String)>,
+    subagents: Subagents,
     ids: ShortIds,
+}
+
+/// A session that another one came from.
+struct Ancestor {
+    id: SessionId,
+    about: String,
+    /// Whether it started the next one, as that of a subagent.
+    has_started: bool,
 }
 
 impl SessionTree {
@@ -113,12 +123,12 @@ impl SessionTree {
             .iter()
             .map(|listed| (listed.header.id, listed))
             .collect();
-        let mut ancestors: Vec<(SessionId, String)> = Vec::new();
+        let mut ancestors: Vec<Ancestor> = Vec::new();
         let mut next = self.header.parent.clone();
         while let Some(parent) = next {
             let id = parent.session;
             // Files that anybody may write can name each other.
-            if id == self.header.id || ancestors.iter().any(|(known, _)| *known == id) {
+            if id == self.header.id || ancestors.iter().any(|known| known.id == id) {
                 break;
             }
             let listed = known.get(&id);
@@ -126,7 +136,11 @@ impl SessionTree {
                 || "(is not there any more)".to_owned(),
                 |it| about(it, store),
             );
-            ancestors.push((id, what));
+            ancestors.push(Ancestor {
+                id,
+                about: what,
+                has_started: parent.agent.is_some(),
+            });
             next = listed.and_then(|listed| listed.header.parent.clone());
         }
         ancestors.reverse();
@@ -134,7 +148,9 @@ impl SessionTree {
             .iter()
             .filter(|listed| {
                 let parent = listed.header.parent.as_ref();
-                parent.is_some_and(|parent| parent.session == self.header.id)
+                parent.is_some_and(|parent| {
+                    parent.session == self.header.id && parent.agent.is_none()
+                })
             })
             .map(|listed| (listed.header.id, about(listed, store)))
             .collect();
@@ -142,6 +158,7 @@ impl SessionTree {
         Family {
             ancestors,
             forks,
+            subagents: Subagents::of(listed, self.header.id, store),
             ids,
         }
     }
@@ -150,11 +167,24 @@ impl SessionTree {
     /// which it goes on has a `*`.
     pub(crate) fn text(&self, family: &Family) -> String {
         let mut text = String::new();
-        for (id, about) in &family.ancestors {
-            let _ = writeln!(text, "came from  {}  {about}", family.ids.short(id));
+        for Ancestor {
+            id,
+            about,
+            has_started,
+        } in &family.ancestors
+        {
+            let what = if *has_started {
+                "started by"
+            } else {
+                "came from "
+            };
+            let _ = writeln!(text, "{what} {}  {about}", family.ids.short(id));
         }
         let this = self.header.id;
         let _ = writeln!(text, "session    {this}");
+        if let Some(agent) = self.header.agent() {
+            let _ = writeln!(text, "subagent   {}", excerpt(agent, LABEL));
+        }
         for (id, about) in &family.forks {
             let _ = writeln!(text, "forked to  {}  {about}", family.ids.short(id));
         }
@@ -188,6 +218,7 @@ impl SessionTree {
         if self.entries.is_empty() {
             text.push_str("  (nothing was said)\n");
         }
+        text.push_str(&family.subagents.text(&family.ids));
         text
     }
 
@@ -211,11 +242,17 @@ impl SessionTree {
                 .map(|(id, about)| json!({ "id": id, "about": one_line(about) }))
                 .collect()
         };
+        let ancestors = family.ancestors.iter().map(|ancestor| {
+            let about = one_line(&ancestor.about);
+            json!({ "id": ancestor.id, "about": about, "has_started": ancestor.has_started })
+        });
         json!({
             "session": self.header.id,
             "parent": self.header.parent,
-            "ancestors": sessions(&family.ancestors),
+            "agent": self.header.agent(),
+            "ancestors": ancestors.collect::<Value>(),
             "forks": sessions(&family.forks),
+            "subagents": family.subagents.json(),
             "leaf": self.leaf.and_then(id_of),
             "entries": entries.collect::<Value>(),
         })

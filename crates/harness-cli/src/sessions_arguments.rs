@@ -12,7 +12,7 @@ pub(crate) enum SessionsCommand {
     List(SessionsListArguments),
     /// Show a session: its facts, and the conversation.
     Show(SessionsShowArguments),
-    /// Show the tree of a session's entries, where it came from, and its forks.
+    /// Show the tree of a session's entries, where it came from, its forks, and the sessions of its subagents.
     Tree(SessionsTreeArguments),
     /// Make a copy of a session, and print its id.
     Fork(SessionsForkArguments),
@@ -24,7 +24,7 @@ pub(crate) enum SessionsCommand {
     Export(SessionsExportArguments),
     /// Make the best of a damaged session, without losing a byte of it.
     Repair(SessionsRepairArguments),
-    /// Delete sessions for good.
+    /// Delete sessions for good, and those of their subagents.
     Delete(SessionsDeleteArguments),
     /// Look for words in what was said.
     Search(SessionsSearchArguments),
@@ -61,7 +61,7 @@ pub(crate) struct SessionChoice {
 
 #[derive(Args, Debug)]
 pub(crate) struct SessionsListArguments {
-    /// The sessions of all folders.
+    /// The sessions of all folders, and those of subagents.
     #[arg(long)]
     pub(crate) all: bool,
     /// At most so many, the newest.

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::environment::Environment;
 use crate::failure::{Exit, Failure};
+use crate::quantity::count;
 use crate::session_list::SessionList;
 use crate::session_page::SessionPage;
 use crate::session_place::{SessionPlace, not_blank};
@@ -96,7 +97,12 @@ pub(crate) fn short_ids(place: &SessionPlace) -> Result<ShortIds, Failure> {
 fn list(place: &SessionPlace, arguments: &SessionsListArguments) -> Result<ExitCode, Failure> {
     let filter = filter(arguments.all, arguments.cwd.as_ref())?;
     let mut listed = place.store.list(&filter).map_err(|error| failure(&error))?;
+    let found = listed.len();
+    if !arguments.all {
+        listed.retain(|listed| listed.header.agent().is_none());
+    }
     let all = listed.len();
+    let hidden = found - all;
     listed.truncate(arguments.limit.unwrap_or(usize::MAX));
     let list = SessionList::of(listed, short_ids(place)?, &place.store);
     if arguments.format.wants_json() {
@@ -114,6 +120,17 @@ fn list(place: &SessionPlace, arguments: &SessionsListArguments) -> Result<ExitC
     }
     if list.len() < all {
         stderr::note(&format!("{} of {all} sessions are listed", list.len()));
+    }
+    if hidden > 0 {
+        let (are, them) = if hidden == 1 {
+            ("is", "it")
+        } else {
+            ("are", "them")
+        };
+        let hidden = count(hidden as u64, "session");
+        stderr::note(&format!(
+            "{hidden} of subagents {are} not listed; `--all` shows {them}"
+        ));
     }
     Ok(Exit::Finished.into())
 }

@@ -64,6 +64,9 @@ fn told(question: &Question, preview_lines: usize) -> String {
         text.push_str("What this is about has changed while you looked at it. Once more:\n");
     }
     let _ = writeln!(text, "May `{}` do this?", one_line(&question.tool));
+    if let Some(agent) = &question.agent {
+        let _ = writeln!(text, "  for the subagent {}", one_line(agent));
+    }
     for effect in &question.effects {
         let _ = writeln!(text, "    {}", one_line(effect));
     }

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::batch::Batch;
 use crate::compacting::Compacted;
 use crate::config::{LoopConfig, ToolSet, caught, hook_failed};
-use crate::context::{Caller, EventSink, RunContext};
+use crate::context::{Caller, EventSink, RunContext, RunParts};
 use crate::engine::Engine;
 use crate::error::{Error, ModelError};
 use crate::event::{Event, MessageSource, RunEnd};
@@ -25,6 +25,7 @@ use crate::outcome::{LimitReached, RunOutcome, RunStatus, ToolOutcome};
 use crate::protocol;
 use crate::queue::{QueueMode, Queues};
 use crate::resuming::split_open_reply;
+use crate::spending::Spending;
 use crate::state::State;
 use crate::turn::{Turn, pause};
 
@@ -37,6 +38,10 @@ pub struct RunOptions<'a> {
     pub cancellation: Option<CancellationToken>,
     /// Where this run's steps are recorded, instead of the configured journal.
     pub journal: Option<&'a dyn Journal>,
+    /// The run that this one is started in: what this one uses counts there, too, and ends it where a limit of
+    /// that one is reached. Its secrets are this one's as well. It is not cancelled by that run's end: give it a
+    /// [`cancellation`](Self::cancellation) from there.
+    pub parent: Option<RunContext>,
 }
 
 impl std::fmt::Debug for RunOptions<'_> {
@@ -62,31 +67,44 @@ pub fn run_with<'a>(
         caller,
         cancellation,
         journal,
+        parent,
     } = options;
     let cancel = cancellation.map_or_else(CancellationToken::new, |outer| outer.child_token());
     let sink = EventSink::open();
     let queues = Arc::new(Queues::default());
-    let run = Box::pin(drive(
-        config.clone(),
-        input,
+    let start = Start {
         caller,
-        cancel.clone(),
-        journal,
-        sink.clone(),
-        Arc::clone(&queues),
-    ));
+        cancel: cancel.clone(),
+        sink: sink.clone(),
+        queues: Arc::clone(&queues),
+        parent,
+    };
+    let run = Box::pin(drive(config.clone(), input, journal, start));
     RunHandle::new(run, sink, cancel, queues)
+}
+
+/// What a run is started with beside its configuration and its input.
+struct Start {
+    caller: Caller,
+    cancel: CancellationToken,
+    sink: EventSink,
+    queues: Arc<Queues>,
+    parent: Option<RunContext>,
 }
 
 async fn drive(
     config: LoopConfig,
     input: RunInput,
-    caller: Caller,
-    cancel: CancellationToken,
     journal: Option<&dyn Journal>,
-    sink: EventSink,
-    queues: Arc<Queues>,
+    start: Start,
 ) -> RunOutcome {
+    let Start {
+        caller,
+        cancel,
+        sink,
+        queues,
+        parent,
+    } = start;
     let journal = journal.unwrap_or(&*config.inner.journal);
     let session = caller.session.clone();
     let clock = Arc::clone(&config.inner.clock);
@@ -106,16 +124,20 @@ async fn drive(
         Err(error) => (String::new(), Some(error)),
     };
     let model = config.inner.model.info().id.clone();
-    let cx = RunContext::new(
-        run_id.clone(),
-        Some(model.clone()),
-        caller,
+    let secrets = parent.as_ref().map(|run| run.secrets().clone());
+    let parts = RunParts {
+        run_id: run_id.clone(),
+        model: Some(model.clone()),
         clock,
         observers,
         sink,
         cancel,
-    )
-    .with_secrets(&config.inner.secrets);
+        parent,
+        limits: Some(config.inner.limits.clone()),
+    };
+    let cx = RunContext::new(caller, parts)
+        .with_secrets(&secrets.unwrap_or_default())
+        .with_secrets(&config.inner.secrets);
     cx.emit(Event::RunStart {
         run: run_id,
         session: session.clone(),
@@ -133,6 +155,10 @@ async fn drive(
                 .await
         }
     };
+    // Runs that were ended with this one.
+    if let Some(rest) = cx.spending().and_then(Spending::take_unseen) {
+        outcome.add(&rest);
+    }
     outcome.undelivered.extend(queues.close());
     if !matches!(outcome.status, RunStatus::Failed(Error::Journal(_)))
         && let Err(error) = engine.end(&outcome).await
@@ -161,16 +187,17 @@ pub async fn call_tool(
         queues: &queues,
         passes: AtomicU32::new(0),
     };
-    let cx = RunContext::new(
-        run_id(config.inner.entropy.next()),
-        Some(config.inner.model.info().id.clone()),
-        caller,
-        Arc::clone(&config.inner.clock),
-        Arc::clone(&config.inner.chains.event),
-        EventSink::closed(),
-        cancellation,
-    )
-    .with_secrets(&config.inner.secrets);
+    let parts = RunParts {
+        run_id: run_id(config.inner.entropy.next()),
+        model: Some(config.inner.model.info().id.clone()),
+        clock: Arc::clone(&config.inner.clock),
+        observers: Arc::clone(&config.inner.chains.event),
+        sink: EventSink::closed(),
+        cancel: cancellation,
+        parent: None,
+        limits: Some(config.inner.limits.clone()),
+    };
+    let cx = RunContext::new(caller, parts).with_secrets(&config.inner.secrets);
     let call = ToolCall {
         id: "call".to_owned(),
         name: tool.to_owned(),
@@ -269,8 +296,9 @@ impl Engine<'_> {
             let Some(now) = self.time_or_cancel(cx, &name("time"), least).await? else {
                 return Ok(RunStatus::Cancelled);
             };
-            let elapsed = now.saturating_sub(started);
-            if let Some(limit) = self.limit(state, elapsed) {
+            state.add(now.children);
+            let elapsed = now.time.saturating_sub(started);
+            if let Some(limit) = self.limit(state, elapsed).or(now.limit) {
                 return Ok(RunStatus::Limit(limit));
             }
             // One a turn is one a turn, also if the last turn ended with a delivery.
@@ -300,7 +328,10 @@ impl Engine<'_> {
                 Err(error) if max_time.is_some() && (timed_out || is_cancelled(&error)) => {
                     // By whom the turn was ended is on record, so that a replay tells the same.
                     let now = self.time_or_cancel(cx, &name("ended"), least).await?;
-                    let limit = now.and_then(|now| self.out_of_time(now.saturating_sub(started)));
+                    let limit = now.and_then(|now| {
+                        state.add(now.children);
+                        self.out_of_time(now.time.saturating_sub(started))
+                    });
                     return Ok(limit.map_or(RunStatus::Cancelled, RunStatus::Limit));
                 }
                 Err(error) => return Err(error),
@@ -310,25 +341,8 @@ impl Engine<'_> {
 
     fn limit(&self, state: &State, elapsed: Duration) -> Option<LimitReached> {
         let limits = &self.config.inner.limits;
-        if state.turns >= limits.max_turns {
-            return Some(LimitReached::Turns {
-                max: limits.max_turns,
-            });
-        }
-        if let Some(max) = limits.max_tokens
-            && state.usage.total() >= max
-        {
-            return Some(LimitReached::Tokens {
-                max,
-                used: state.usage.total(),
-            });
-        }
-        if let (Some(max), Some(used)) = (limits.max_cost, state.cost)
-            && used >= max
-        {
-            return Some(LimitReached::Cost { max, used });
-        }
-        self.out_of_time(elapsed)
+        let reached = state.expense().reached(limits);
+        reached.or_else(|| self.out_of_time(elapsed))
     }
 
     fn out_of_time(&self, elapsed: Duration) -> Option<LimitReached> {
@@ -458,7 +472,7 @@ impl Engine<'_> {
             }
             Some(results)
         };
-        state.turns += 1;
+        state.complete_turn(cx);
         cx.emit(Event::TurnEnd {
             turn: state.turns,
             stop: reply.stop.clone(),

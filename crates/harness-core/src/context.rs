@@ -16,9 +16,11 @@ use tokio_util::sync::CancellationToken;
 use crate::batch::panic_text;
 use crate::clock::Clock;
 use crate::event::Event;
+use crate::limits::Limits;
 use crate::middleware::Middleware;
 use crate::model::ModelId;
 use crate::secrets::Secrets;
+use crate::spending::Spending;
 
 /// The run's own context: who asks, where, how to cancel, where events go. Cheap to clone.
 #[derive(Clone)]
@@ -28,6 +30,19 @@ pub struct RunContext {
     taps: Option<Arc<Taps>>,
     values: Option<Arc<ScopedValue>>,
     secrets: Secrets,
+}
+
+/// What a run has beside its caller.
+pub(crate) struct RunParts {
+    pub(crate) run_id: String,
+    /// `None`: outside a run.
+    pub(crate) model: Option<ModelId>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) observers: Arc<[Arc<dyn Middleware>]>,
+    pub(crate) sink: EventSink,
+    pub(crate) cancel: CancellationToken,
+    pub(crate) parent: Option<RunContext>,
+    pub(crate) limits: Option<Limits>,
 }
 
 /// A value that the layers inside see, and those that were put there before.
@@ -48,6 +63,8 @@ struct Shared {
     observers: Arc<[Arc<dyn Middleware>]>,
     observer_panicked: AtomicBool,
     sink: EventSink,
+    parent: Option<RunContext>,
+    spending: Option<Spending>,
 }
 
 struct Taps {
@@ -69,21 +86,23 @@ pub struct Caller {
 }
 
 impl RunContext {
-    pub(crate) fn new(
-        run_id: String,
-        model: Option<ModelId>,
-        caller: Caller,
-        clock: Arc<dyn Clock>,
-        observers: Arc<[Arc<dyn Middleware>]>,
-        sink: EventSink,
-        cancel: CancellationToken,
-    ) -> Self {
+    pub(crate) fn new(caller: Caller, parts: RunParts) -> Self {
         let Caller {
             user,
             session,
             working_dir,
             attributes,
         } = caller;
+        let RunParts {
+            run_id,
+            model,
+            clock,
+            observers,
+            sink,
+            cancel,
+            parent,
+            limits,
+        } = parts;
         Self {
             shared: Arc::new(Shared {
                 run_id,
@@ -96,6 +115,8 @@ impl RunContext {
                 observers,
                 observer_panicked: AtomicBool::new(false),
                 sink,
+                parent,
+                spending: limits.map(Spending::new),
             }),
             cancel,
             taps: None,
@@ -106,15 +127,37 @@ impl RunContext {
 
     /// A context outside any run: events go nowhere. For calling a tool or a middleware by hand.
     pub fn detached(caller: Caller) -> Self {
-        Self::new(
-            String::new(),
-            None,
-            caller,
-            Arc::new(crate::clock::SystemClock),
-            Arc::from(Vec::new()),
-            EventSink::closed(),
-            CancellationToken::new(),
-        )
+        let parts = RunParts {
+            run_id: String::new(),
+            model: None,
+            clock: Arc::new(crate::clock::SystemClock),
+            observers: Arc::from(Vec::new()),
+            sink: EventSink::closed(),
+            cancel: CancellationToken::new(),
+            parent: None,
+            limits: None,
+        };
+        Self::new(caller, parts)
+    }
+
+    /// The run that this one was started in, as the tool or the middleware saw it that started this one: its
+    /// [values](Self::value) are those that were in force there.
+    pub fn parent(&self) -> Option<&RunContext> {
+        self.shared.parent.as_ref()
+    }
+
+    /// The run that nobody started within another: this one, or the last of those around it.
+    pub fn outermost(&self) -> &RunContext {
+        self.parent().map_or(self, Self::outermost)
+    }
+
+    /// How many runs are around this one; 0 for one that was not started in another.
+    pub fn depth(&self) -> usize {
+        std::iter::successors(self.parent(), |run| run.parent()).count()
+    }
+
+    pub(crate) fn spending(&self) -> Option<&Spending> {
+        self.shared.spending.as_ref()
     }
 
     /// The run's id; empty outside a run.

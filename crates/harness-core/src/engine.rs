@@ -13,8 +13,9 @@ use crate::error::{Error, JournalError};
 use crate::event::{Event, MessageSource};
 use crate::journal::{Effect, Journal, Record, Step, StepKind};
 use crate::message::{Message, MessageRef, ToolResults, UserMessage};
-use crate::outcome::RunOutcome;
+use crate::outcome::{LimitReached, RunOutcome};
 use crate::queue::Queues;
+use crate::spending::{Expense, Spending};
 use crate::state::State;
 
 /// One run in progress: what all its parts need.
@@ -24,6 +25,15 @@ pub(crate) struct Engine<'a> {
     pub(crate) queues: &'a Queues,
     /// How often the innermost layer ran: a middleware may run it again.
     pub(crate) passes: AtomicU32,
+}
+
+/// When a turn begins, and what concerns other runs then.
+pub(crate) struct TurnTime {
+    pub(crate) time: Duration,
+    /// What runs used that were started within this one, since it looked last.
+    pub(crate) children: Option<Expense>,
+    /// The limit of a run around this one that was reached.
+    pub(crate) limit: Option<LimitReached>,
 }
 
 impl Engine<'_> {
@@ -96,22 +106,45 @@ impl Engine<'_> {
         Err(error)
     }
 
-    /// The time, on record, but not before `least`; or, on record too, that the run was cancelled.
+    /// The time, on record, but not before `least`, and what concerns other runs; or, on record too, that the run
+    /// was cancelled.
     pub(crate) async fn time_or_cancel(
         &self,
         cx: &RunContext,
         name: &str,
         least: Duration,
-    ) -> Result<Option<Duration>, JournalError> {
+    ) -> Result<Option<TurnTime>, JournalError> {
         let record = self.value(name, |engine| {
             if cx.cancellation().is_cancelled() {
-                Record::Cancelled
-            } else {
-                Record::Time(engine.config.inner.clock.now().max(least))
+                return Record::Cancelled;
+            }
+            let time = engine.config.inner.clock.now().max(least);
+            let children = cx.spending().and_then(Spending::take_unseen);
+            let limit = cx.outer_limit();
+            if children.is_none() && limit.is_none() {
+                return Record::Time(time);
+            }
+            Record::TurnTime {
+                time,
+                children,
+                limit,
             }
         });
         match record.await? {
-            Record::Time(time) => Ok(Some(time)),
+            Record::Time(time) => Ok(Some(TurnTime {
+                time,
+                children: None,
+                limit: None,
+            })),
+            Record::TurnTime {
+                time,
+                children,
+                limit,
+            } => Ok(Some(TurnTime {
+                time,
+                children,
+                limit,
+            })),
             Record::Cancelled => Ok(None),
             _ => Err(Self::foreign(name)),
         }

@@ -133,6 +133,8 @@ pub enum Event {
         /// Why nothing changed.
         error: Option<String>,
     },
+    /// A subagent tells what it does.
+    Subagent(Box<SubagentEvent>),
     /// A turn ended.
     TurnEnd {
         /// The turn's number.
@@ -149,6 +151,21 @@ pub enum Event {
     },
     /// The run ended. Boxed, so that the many small events need not be as large.
     RunEnd(Box<RunEnd>),
+}
+
+/// An event of a run that was started within this one. As JSON, `{"type":"subagent", "id":…, "agent":…,
+/// "session":…, "event":{"type":…, …}}`.
+#[derive(Clone, Debug, Serialize)]
+pub struct SubagentEvent {
+    /// What the subagent is called by, one of a kind in its session.
+    pub id: String,
+    /// What kind of agent it is.
+    pub agent: String,
+    /// Its session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The event; of a subagent's own subagents, one of this kind again. Deltas are not told.
+    pub event: Box<Event>,
 }
 
 /// What the system prompt is made of. As JSON, without the texts:

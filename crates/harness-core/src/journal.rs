@@ -19,7 +19,8 @@ use crate::error::{JournalError, ModelError};
 use crate::message::{AssistantMessage, MessageRef, UserMessage};
 use crate::middleware::ActiveCall;
 use crate::model::{ModelId, ModelRequest};
-use crate::outcome::{RunOutcome, ToolOutcome};
+use crate::outcome::{LimitReached, RunOutcome, ToolOutcome};
+use crate::spending::Expense;
 use crate::tool::Replay;
 
 /// What a step does when it is not answered from the record. Runs at most once.
@@ -139,6 +140,17 @@ pub enum Record {
     Id(String),
     /// Time since the Unix epoch.
     Time(Duration),
+    /// The time at the beginning of a turn, together with what concerns other runs.
+    TurnTime {
+        /// Since the Unix epoch.
+        time: Duration,
+        /// What runs used that were started within this one, since it looked last.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        children: Option<Expense>,
+        /// The limit of a run around this one that was reached.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<LimitReached>,
+    },
     /// A random number.
     Random(u64),
     /// The wait is over.

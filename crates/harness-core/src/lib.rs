@@ -75,7 +75,9 @@ mod secret;
 mod secret_forms;
 mod secret_search;
 mod secrets;
+mod spending;
 mod state;
+mod subagent_name;
 #[cfg(feature = "test-support")]
 pub mod test_support;
 mod token_count;
@@ -95,7 +97,7 @@ pub use compaction::{Compaction, CompactionReason, ContextUse, Spent};
 pub use config::{LoopConfig, LoopConfigBuilder};
 pub use context::{Attributes, Caller, RunContext, ToolContext};
 pub use error::{Error, JournalError, MiddlewareError, ModelError, RunError};
-pub use event::{Delta, Event, MessageSource, PromptReport, RunEnd, RunEndError};
+pub use event::{Delta, Event, MessageSource, PromptReport, RunEnd, RunEndError, SubagentEvent};
 pub use handle::{RunControl, RunHandle};
 pub use harness_prompt::{
     Fitted, Keep, PromptDiff, Section, SectionCut, SystemPrompt, estimate_tokens,
@@ -126,6 +128,8 @@ pub use reply::{MAX_REPLY_BYTES, ReplyBuilder};
 pub use retry::RetryPolicy;
 pub use secret::Secret;
 pub use secrets::Secrets;
+pub use spending::Expense;
+pub use subagent_name::SubagentName;
 pub use token_count::TokenCounter;
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{DynamicTool, Execution, Replay, Tool, ToolError, ToolRef, ToolSpec, ToolSpecs};

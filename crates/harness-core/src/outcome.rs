@@ -7,6 +7,7 @@ use crate::error::{Error, RunError};
 use crate::message::{Image, Message, MessageRef, StopReason, Text, UserMessage};
 use crate::middleware::RunInput;
 use crate::protocol;
+use crate::spending::Expense;
 use crate::usage::Usage;
 
 /// How one tool call ended. Every kind is shown to the model; none of them ends the run.
@@ -178,7 +179,7 @@ pub struct RunOutcome {
     pub history: Vec<MessageRef>,
     /// How many messages of `history` were there before the run, or stand for some that were.
     pub history_before: usize,
-    /// The sum over all replies that were kept.
+    /// The sum over all replies that were kept, and all that runs used that were started within this one.
     pub usage: Usage,
     /// What that cost in US dollars; `None` when a model's prices are not known.
     pub cost: Option<f64>,
@@ -191,6 +192,12 @@ pub struct RunOutcome {
 }
 
 impl RunOutcome {
+    /// Adds what runs used that were started within this one.
+    pub(crate) fn add(&mut self, children: &Expense) {
+        self.usage.add(&children.usage);
+        self.cost = self.cost.zip(children.cost).map(|(sum, cost)| sum + cost);
+    }
+
     /// The outcome of a run that ended before its first turn: for a middleware that answers in
     /// [`on_agent`](crate::Middleware::on_agent) and does not run the rest.
     pub fn before_any_turn(cx: &RunContext, input: RunInput, status: RunStatus) -> Self {
@@ -304,6 +311,12 @@ pub enum LimitReached {
         /// The limit.
         max_seconds: f64,
     },
+    /// A limit of the run that this one was started in, which counts what both use.
+    #[error("in the run that started this one: {reached}")]
+    Outer {
+        /// Which.
+        reached: Box<LimitReached>,
+    },
     /// The model's output cap cut the last reply off.
     #[error("the model's reply was cut off by its output limit")]
     Output,
@@ -331,6 +344,7 @@ impl LimitReached {
             Self::Tokens { .. } => "tokens",
             Self::Cost { .. } => "cost",
             Self::Time { .. } => "time",
+            Self::Outer { reached } => reached.word(),
             Self::Output => "output",
             Self::Compactions { .. } => "compactions",
             Self::RepeatedFailure { .. } => "repeated_failure",

@@ -10,6 +10,9 @@ pub struct PermissionReport {
     pub id: String,
     /// The tool's name.
     pub tool: String,
+    /// The subagent that makes the call, if one does: see [`SubagentName::path`](crate::SubagentName::path).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// What was decided.
     pub decision: PermissionDecision,
     /// By whose word.
@@ -89,6 +92,7 @@ impl PermissionReport {
         Self {
             id: id.into(),
             tool: tool.into(),
+            agent: None,
             decision,
             by,
             rule: None,

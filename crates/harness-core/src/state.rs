@@ -16,6 +16,7 @@ use crate::model::{Model, ThinkingLevel};
 use crate::outcome::{RunOutcome, RunStatus};
 use crate::repetition::Repetition;
 use crate::reply::{make_unique, tidy};
+use crate::spending::Expense;
 use crate::token_count::{LEAST_TOKENS_PER_BYTE, TokenCounter, UNKNOWN_TOKENS_PER_BYTE};
 use crate::usage::Usage;
 
@@ -29,6 +30,8 @@ pub(crate) struct State {
     pub(crate) usage: Usage,
     pub(crate) cost: Option<f64>,
     pub(crate) turns: u32,
+    /// Turns of the runs that were started within this one. What they used is in the sums above.
+    turns_of_others: u32,
     pub(crate) compactions: u32,
     pub(crate) cut_replies: u32,
     pub(crate) model: Arc<dyn Model>,
@@ -88,6 +91,7 @@ impl State {
             usage: Usage::default(),
             cost: Some(0.0),
             turns: 0,
+            turns_of_others: 0,
             compactions: 0,
             cut_replies: 0,
             model: Arc::clone(&config.inner.model),
@@ -266,8 +270,14 @@ impl State {
         self.counted = None;
         self.compactions += 1;
         if let Some(spent) = compaction.spent {
-            self.usage.add(&spent.usage);
-            self.cost = self.cost.zip(spent.cost).map(|(sum, cost)| sum + cost);
+            self.spend(
+                cx,
+                &Expense {
+                    turns: 0,
+                    usage: spent.usage,
+                    cost: spent.cost,
+                },
+            );
         }
         let after = self.tokens(self.asked_bytes);
         if after >= used.tokens && !used.overflow {
@@ -281,17 +291,17 @@ impl State {
 
     /// Adds up what a reply used.
     pub(crate) fn count(&mut self, cx: &RunContext, reply: &AssistantMessage, limits: &Limits) {
-        if let Some(usage) = &reply.usage {
-            self.usage.add(usage);
-            if usage.input_tokens > 0 && self.asked_bytes > 0 {
-                let measured = usage.input_tokens as f64 / self.asked_bytes as f64;
-                self.tokens_per_byte = measured.clamp(0.1, 1.0);
-                self.counted = Some(Counted {
-                    tokens: usage.input_tokens,
-                    bytes: self.asked_bytes,
-                    messages: self.messages.len(),
-                });
-            }
+        if let Some(usage) = &reply.usage
+            && usage.input_tokens > 0
+            && self.asked_bytes > 0
+        {
+            let measured = usage.input_tokens as f64 / self.asked_bytes as f64;
+            self.tokens_per_byte = measured.clamp(0.1, 1.0);
+            self.counted = Some(Counted {
+                tokens: usage.input_tokens,
+                bytes: self.asked_bytes,
+                messages: self.messages.len(),
+            });
         }
         // A fallback may have answered, whose prices are not at hand: then the cost is not known.
         let prices = Some(self.model.info()).filter(|info| info.id == reply.model);
@@ -299,7 +309,14 @@ impl State {
             (Some(prices), Some(usage)) => Some(prices.cost(usage)).filter(|cost| cost.is_finite()),
             _ => None,
         };
-        self.cost = self.cost.zip(cost).map(|(sum, cost)| sum + cost);
+        self.spend(
+            cx,
+            &Expense {
+                turns: 0,
+                usage: reply.usage.unwrap_or_default(),
+                cost,
+            },
+        );
         let blind = (limits.max_tokens.is_some() && reply.usage.is_none())
             || (limits.max_cost.is_some() && self.cost.is_none());
         if blind && !self.warned {
@@ -310,6 +327,41 @@ impl State {
             );
             cx.emit(Event::Warning { message });
         }
+    }
+
+    /// Counts a turn that is over.
+    pub(crate) fn complete_turn(&mut self, cx: &RunContext) {
+        self.turns += 1;
+        cx.spend(&Expense {
+            turns: 1,
+            ..Expense::default()
+        });
+    }
+
+    /// What this run used, and those that were started within it.
+    pub(crate) fn expense(&self) -> Expense {
+        Expense {
+            turns: self.turns.saturating_add(self.turns_of_others),
+            usage: self.usage,
+            cost: self.cost,
+        }
+    }
+
+    /// Adds what runs used that were started within this one.
+    pub(crate) fn add(&mut self, children: Option<Expense>) {
+        let Some(children) = children else { return };
+        let mut sum = self.expense();
+        sum.add(&children);
+        self.turns_of_others = sum.turns.saturating_sub(self.turns);
+        self.usage = sum.usage;
+        self.cost = sum.cost;
+    }
+
+    /// Adds what this run used itself.
+    fn spend(&mut self, cx: &RunContext, expense: &Expense) {
+        self.usage.add(&expense.usage);
+        self.cost = self.cost.zip(expense.cost).map(|(sum, cost)| sum + cost);
+        cx.spend(expense);
     }
 
     /// Makes a reply fit for the conversation: a middleware may have written it. Its call ids become

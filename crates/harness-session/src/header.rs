@@ -35,6 +35,10 @@ pub struct Parent {
     /// The last entry that was taken over; none if nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<EntryId>,
+    /// The subagent whose session this is, by its id in the session that started it (`explore-3f9a1c02`); none for
+    /// a fork. Such a session is a part of the other one: it is never the [latest](crate::Store::latest).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
 }
 
 impl Header {
@@ -48,6 +52,11 @@ impl Header {
             cwd,
             parent: None,
         }
+    }
+
+    /// The subagent whose session it is, if it is one's.
+    pub fn agent(&self) -> Option<&str> {
+        self.parent.as_ref()?.agent.as_deref()
     }
 
     /// The same, with where it came from. Its id is larger than that of the session it came from, which is how the

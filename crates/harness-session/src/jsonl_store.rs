@@ -122,6 +122,15 @@ impl JsonlStore {
         Ok(all)
     }
 
+    /// Whether a session is a subagent's. What cannot be read is not known to be.
+    fn is_of_subagent(&self, files: &SessionFiles) -> bool {
+        let path = files.session();
+        let file = open_regular(&path, false).ok();
+        let first =
+            file.and_then(|file| header_line::read(&file, &path, files.id, self.migrations).ok());
+        first.is_some_and(|first| first.header.agent().is_some())
+    }
+
     fn glances(&self, filter: &Filter) -> Result<Vec<(Listed, SessionFiles)>, Error> {
         let cwd = filter.cwd.as_deref().map(canonical);
         let mut glance = Glance::default();
@@ -207,8 +216,8 @@ impl Store for JsonlStore {
         Ok(all.into_iter().map(|(listed, _)| listed).collect())
     }
 
-    /// By the times of the files alone: none is opened. One that is empty was never begun: its process died
-    /// before it could write the first line.
+    /// By the times of the files: of the last ones, the first lines are read until one is of no subagent. One that is
+    /// empty was never begun: its process died before it could write the first line.
     fn latest(&self, cwd: &Path) -> Result<Option<SessionId>, Error> {
         let all = self.all(&Filter::of_folder(cwd))?;
         let modified = |files: &SessionFiles| {
@@ -218,7 +227,13 @@ impl Store for JsonlStore {
             }
             Some((metadata.modified().ok()?, files.id))
         };
-        Ok(all.iter().filter_map(modified).max().map(|(_, id)| id))
+        let mut all: Vec<_> = all
+            .iter()
+            .filter_map(|files| Some((modified(files)?, files)))
+            .collect();
+        all.sort_unstable_by_key(|(modified, _)| std::cmp::Reverse(*modified));
+        let mut own = all.iter().filter(|(_, files)| !self.is_of_subagent(files));
+        Ok(own.next().map(|(_, files)| files.id))
     }
 
     fn ids(&self) -> Result<Vec<SessionId>, Error> {

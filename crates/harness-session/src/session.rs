@@ -366,6 +366,7 @@ impl Session {
         let header = Header::new(self.header().cwd.clone()).from_parent(Parent {
             session: self.id(),
             entry: last,
+            agent: None,
         });
         let mut fork = Self::create(store, header)?;
         match fork.take_over(&branch, self) {

@@ -35,10 +35,12 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Deletes a session for good. [`Error::Locked`] if it is being written to.
     fn delete(&self, id: SessionId) -> Result<(), Error>;
 
-    /// The session of a working folder that was written to last.
+    /// The session of a working folder that was written to last. Those of subagents do not count.
     fn latest(&self, cwd: &Path) -> Result<Option<SessionId>, Error> {
         let all = self.list(&Filter::of_folder(cwd))?;
-        let mut sound = all.iter().filter(|listed| listed.problem.is_none());
+        let mut sound = all
+            .iter()
+            .filter(|listed| listed.problem.is_none() && listed.header.agent().is_none());
         Ok(sound.next().map(|listed| listed.header.id))
     }
 

@@ -23,6 +23,9 @@ pub struct Question {
     pub tool: String,
     /// The call's id.
     pub call_id: String,
+    /// The subagent that makes the call, if one does, with those around it:
+    /// [`SubagentName::path`](harness_core::SubagentName::path). Escape it before it is shown.
+    pub agent: Option<String>,
     /// What the call would do, one effect each. Characters that cannot be seen are escaped.
     pub effects: Vec<String>,
     /// Why it is asked, one reason each.
@@ -104,8 +107,8 @@ impl Approver for Always {
     }
 }
 
-/// Who is asked in one caller's runs, in its [attributes](harness_core::Caller): an agent that works for
-/// another one asks through that one.
+/// Who is asked in one caller's runs, in its [attributes](harness_core::Caller), and in all runs that are started
+/// within those, unless their own callers have another: an agent that works for another one asks through that one.
 #[derive(Clone)]
 pub struct SharedApprover(pub std::sync::Arc<dyn Approver>);
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::atom::Atom;
+use crate::atoms::Atoms;
 use crate::layer::Layer;
 use crate::rule::Verdict;
 
@@ -41,6 +42,15 @@ pub struct Decisions {
 }
 
 impl Decisions {
+    pub(crate) fn of(atoms: &Atoms, decide: impl Fn(&Atom) -> Decision) -> Self {
+        let each: Vec<_> = atoms.iter().map(|it| (it.clone(), decide(it))).collect();
+        let verdicts = each.iter().map(|(_, decision)| decision.verdict);
+        Self {
+            verdict: verdicts.max().unwrap_or(Verdict::Allow),
+            each,
+        }
+    }
+
     /// The effects that kept it from being allowed.
     pub fn reasons(&self) -> impl Iterator<Item = &(Atom, Decision)> {
         let verdict = self.verdict;

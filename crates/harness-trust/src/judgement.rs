@@ -18,6 +18,8 @@ use crate::surroundings::Surroundings;
 
 /// A call, and what it would do.
 pub(crate) struct Asked<'a> {
+    /// The subagent that makes it.
+    pub(crate) agent: Option<String>,
     /// What must not show in words.
     pub(crate) secrets: &'a Secrets,
     pub(crate) call: &'a ActiveCall,
@@ -104,6 +106,7 @@ impl Report<'_> {
     fn judged(&self, decision: PermissionDecision, by: PermissionSource) -> Judgement {
         let mut report =
             PermissionReport::new(&self.asked.call.id, &self.asked.call.name, decision, by);
+        report.agent.clone_from(&self.asked.agent);
         report.effects = self.asked.words();
         // The rule that kept it from being allowed; else each that allows a part of it.
         let rules: Vec<&RuleRef> = if self.decisions.verdict == Verdict::Allow {
@@ -158,6 +161,10 @@ impl Report<'_> {
         judgement.report.scope = Some(scope.word().to_owned());
         judgement.exact = true;
         judgement
+    }
+
+    pub(crate) fn cancelled(&self) -> Judgement {
+        self.denied(PermissionSource::Nobody, "the run was cancelled.")
     }
 
     pub(crate) fn denied(&self, by: PermissionSource, reason: &str) -> Judgement {
@@ -296,6 +303,7 @@ impl Report<'_> {
         Question {
             tool: visible(&self.asked.call.name),
             call_id: self.asked.call.id.clone(),
+            agent: self.asked.agent.clone(),
             effects: self.asked.words(),
             reasons,
             preview,

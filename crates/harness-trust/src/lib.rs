@@ -98,6 +98,7 @@ mod place_of_runs;
 mod rule;
 mod rules;
 mod run_pattern;
+mod run_state;
 mod secret_files;
 pub mod shell;
 mod surroundings;

@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::pin::pin;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::FutureExt;
+use futures::future::{Either, select};
 use harness_core::{
     ActiveCall, Event, FailurePolicy, HookDecision, HookSet, HookVerdict, Middleware, NextAgent,
     NextTool, PermissionDecision, PermissionReport, PermissionSource, Permit, RunContext, RunInput,
-    RunOutcome, ToolEffects, ToolOutcome,
+    RunOutcome, SubagentName, ToolEffects, ToolOutcome,
 };
 
 use crate::approver::{Answer, Approver, Never, Scope, SharedApprover};
@@ -18,11 +20,10 @@ use crate::atom::Atom;
 use crate::atoms::Atoms;
 use crate::decision::Decisions;
 use crate::judgement::{Asked, Judgement, Report};
-use crate::layer::Layer;
 use crate::place_of_runs::PlaceOfRuns;
 use crate::rule::{Rule, Verdict};
 use crate::rules::Rules;
-use crate::surroundings::Surroundings;
+use crate::run_state::RunState;
 
 /// How often somebody is asked again about a call because what it leads to has changed meanwhile.
 const MAX_QUESTIONS: usize = 3;
@@ -41,7 +42,10 @@ const NAME: &str = "permissions";
 /// the user's own hooks: a middleware that changes a call's arguments must stand further out than
 /// [`Permissions::ORDER`], or the changed call is refused.
 ///
-/// Nothing of a run is kept in it: what was granted for a run lies in the run's context.
+/// Nothing of a run is kept in it: what was granted for a run lies in the run's context. A run that was started
+/// [within another](RunContext::parent) has that in common with it, and one question at a time stands open in all
+/// of them. Its working folder is the place that decides if it lies in that of the run around it, and what rules
+/// say of that place counts as well; any other folder does not count, and the place is that of the run around it.
 #[derive(Clone)]
 pub struct Permissions {
     settings: Arc<Settings>,
@@ -82,7 +86,8 @@ impl Permissions {
         }
     }
 
-    /// Who is asked. A run whose caller has a [`SharedApprover`] among its attributes asks that one.
+    /// Who is asked. A run whose caller has a [`SharedApprover`] among its attributes asks that one; so does a run
+    /// that was started within it, unless its own caller has another.
     pub fn approver(self, approver: Arc<dyn Approver>) -> Self {
         self.with(|settings| settings.approver = approver)
     }
@@ -128,7 +133,7 @@ impl Permissions {
     pub fn decide(&self, tool: &str, effects: &ToolEffects, root: Option<&Path>) -> Decisions {
         let surroundings = self.settings.place.surroundings(root);
         let atoms = Atoms::of(tool, effects, &surroundings);
-        let run = RunState::new(surroundings);
+        let run = RunState::alone(Arc::new(surroundings));
         self.settings.decide(tool, &atoms, &run, None).0
     }
 }
@@ -140,40 +145,6 @@ impl fmt::Debug for Permissions {
             .field("place", &self.settings.place)
             .field("tools", &self.settings.tools)
             .finish_non_exhaustive()
-    }
-}
-
-/// What is known of one run: a value of its context.
-#[derive(Debug)]
-struct RunState {
-    surroundings: Arc<Surroundings>,
-    /// What was granted in it.
-    granted: Mutex<Vec<Rule>>,
-    /// Held while somebody is asked.
-    asking: futures::lock::Mutex<()>,
-}
-
-impl RunState {
-    fn new(surroundings: Surroundings) -> Self {
-        Self {
-            surroundings: Arc::new(surroundings),
-            granted: Mutex::default(),
-            asking: futures::lock::Mutex::default(),
-        }
-    }
-
-    fn grant(&self, rules: &[Rule]) {
-        let mut known = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
-        for rule in rules {
-            if !known.contains(rule) {
-                known.push(rule.clone());
-            }
-        }
-    }
-
-    fn granted(&self) -> Vec<Rule> {
-        let rules = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
-        rules.clone()
     }
 }
 
@@ -196,8 +167,7 @@ impl Middleware for Permissions {
     }
 
     async fn on_agent(&self, cx: &RunContext, input: RunInput, next: NextAgent<'_>) -> RunOutcome {
-        let surroundings = self.settings.place.surroundings(cx.working_dir());
-        let cx = cx.with_value(RunState::new(surroundings));
+        let cx = cx.with_value(RunState::new(&self.settings.place, cx));
         next.run(&cx, input).await
     }
 
@@ -224,11 +194,12 @@ impl Middleware for Permissions {
         let run = if let Some(run) = cx.value::<RunState>() {
             run
         } else {
-            outside = RunState::new(self.settings.place.surroundings(cx.working_dir()));
+            outside = RunState::new(&self.settings.place, cx);
             &outside
         };
         let atoms = Atoms::of(&call.name, &effects, &run.surroundings);
         let asked = Asked {
+            agent: SubagentName::path(cx),
             secrets: cx.secrets(),
             call: &call,
             effects: &effects,
@@ -297,16 +268,7 @@ impl Settings {
         run: &RunState,
         hook: Option<&HookVerdict>,
     ) -> (Decisions, bool) {
-        let granted = run.granted();
-        let mut decisions = if granted.is_empty() {
-            self.rules.decide_all(atoms, &run.surroundings)
-        } else {
-            let mut rules = self.rules.clone();
-            for rule in granted {
-                rules.add(Layer::Run, rule);
-            }
-            rules.decide_all(atoms, &run.surroundings)
-        };
+        let mut decisions = run.decide(&self.rules, atoms);
         let of_tool = self.tools.get(tool).copied();
         // The stricter one of both.
         let of_hook = hook.map(|hook| match hook.decision {
@@ -348,15 +310,12 @@ impl Settings {
     }
 
     /// Whether the call would be allowed if the project were trusted.
-    fn would_trust_help(&self, cx: &RunContext, report: &Report<'_>) -> bool {
+    fn would_trust_help(&self, report: &Report<'_>, run: &RunState) -> bool {
         if self.place.is_trusted {
             return false;
         }
-        let mut place = self.place.clone();
-        place.is_trusted = true;
-        let surroundings = place.surroundings(cx.working_dir());
-        let decisions = self.rules.decide_all(report.asked.atoms, &surroundings);
-        decisions.verdict == Verdict::Allow
+        let run = run.trusted(&self.place);
+        run.decide(&self.rules, report.asked.atoms).verdict == Verdict::Allow
     }
 
     /// Which files of a folder a search leaves out, although the folder may be read.
@@ -365,21 +324,21 @@ impl Settings {
         atoms: &Atoms,
         run: &RunState,
     ) -> impl Fn(&Path) -> bool + Send + Sync + use<> {
-        let (rules, surroundings) = (self.rules.clone(), Arc::clone(&run.surroundings));
+        let (rules, run) = (self.rules.clone(), run.clone());
         let read = atoms.iter().filter_map(|atom| match atom {
             Atom::Read(path) => Some(path),
             _ => None,
         });
         // A folder that is itself such a file was let through as a whole.
         let opened: Vec<PathBuf> = read
-            .filter(|path| rules.withholds(path, &surroundings))
+            .filter(|path| run.withholds(&rules, path))
             .cloned()
             .collect();
         move |path| {
             if opened.iter().any(|folder| path.starts_with(folder)) {
-                return rules.denies(path, &surroundings);
+                return run.denies(&rules, path);
             }
-            rules.withholds(path, &surroundings)
+            run.withholds(&rules, path)
         }
     }
 
@@ -396,8 +355,13 @@ impl Settings {
         if decided.0.verdict != Verdict::Ask {
             return report(decided).by_rule();
         }
-        // One question at a time; and what the one before was answered may answer this one.
-        let _asking = run.asking.lock().await;
+        // One question at a time; and what the one before was answered may answer this one. The one before may be
+        // of another run, which is not cancelled with this one.
+        let asking = pin!(run.asking());
+        let cancelled = pin!(cx.cancellation().cancelled());
+        let Either::Left((_asking, _)) = select(asking, cancelled).await else {
+            return report(decided).cancelled();
+        };
         let decided = decide();
         if decided.0.verdict != Verdict::Ask {
             return report(decided).by_rule();
@@ -407,7 +371,8 @@ impl Settings {
 
     async fn ask(&self, cx: &RunContext, report: &Report<'_>, run: &RunState) -> Judgement {
         let Asked { call, effects, .. } = *report.asked;
-        let shared = cx.attributes().get::<SharedApprover>();
+        let mut runs = std::iter::successors(Some(cx), |run| run.parent());
+        let shared = runs.find_map(|run| run.attributes().get::<SharedApprover>());
         let approver = shared.as_ref().map_or(&self.approver, |shared| &shared.0);
         let rules = report.rules();
         let mut again = false;
@@ -423,7 +388,7 @@ impl Settings {
             );
             let answer = approver.ask(cx, &question).await;
             if cx.cancellation().is_cancelled() {
-                return report.denied(PermissionSource::Nobody, "the run was cancelled.");
+                return report.cancelled();
             }
             let scope = match answer {
                 Answer::Yes(scope) if question.scopes.contains(&scope) => scope,
@@ -436,7 +401,7 @@ impl Settings {
                     return report.denied(PermissionSource::Person, &reason);
                 }
                 Answer::Nobody => {
-                    let trust_helps = self.would_trust_help(cx, report);
+                    let trust_helps = self.would_trust_help(report, run);
                     return report.nobody(&*self.advice, trust_helps);
                 }
             };

@@ -165,6 +165,14 @@ impl fmt::Display for Subject {
 }
 
 impl Subject {
+    /// Whether it is about commands that run in some folder, of which it says nothing.
+    pub(crate) fn is_of_commands(&self) -> bool {
+        matches!(
+            self.0,
+            Kind::Run(_) | Kind::ReadOnlyRun | Kind::ReadOnlyIfTrustedRun
+        )
+    }
+
     pub(crate) fn conversation() -> Self {
         Self(Kind::Conversation)
     }

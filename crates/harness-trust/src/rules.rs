@@ -8,6 +8,7 @@ use crate::builtin;
 use crate::decision::{Decision, Decisions, RuleRef};
 use crate::layer::Layer;
 use crate::rule::{Rule, Verdict};
+use crate::run_state::Grant;
 use crate::surroundings::Surroundings;
 
 /// Rules from all sources, over the built-in ones.
@@ -50,6 +51,16 @@ impl Rules {
 
     /// What is to become of one effect.
     pub fn decide(&self, atom: &Atom, surroundings: &Surroundings) -> Decision {
+        self.decide_with(&[], atom, surroundings)
+    }
+
+    /// What is to become of one effect in a run in which something was granted.
+    pub(crate) fn decide_with(
+        &self,
+        granted: &[Grant],
+        atom: &Atom,
+        surroundings: &Surroundings,
+    ) -> Decision {
         let built_in = builtin::rules(surroundings, atom).map(|rule| (Layer::BuiltIn, rule));
         let added = self.rules.iter().map(|(layer, rule)| (*layer, rule));
         let about =
@@ -57,10 +68,14 @@ impl Rules {
         // Deny first, whatever the layer; then the layer; then ask before allow.
         let rank =
             |(layer, rule): &(Layer, &Rule)| (rule.verdict == Verdict::Deny, *layer, rule.verdict);
+        let granted = granted
+            .iter()
+            .filter(|Grant { rule, around }| rule.subject.is_about(atom, rule.verdict, around))
+            .map(|grant| (Layer::Run, &grant.rule));
         let mut best: Option<(Layer, &Rule)> = None;
         // The same without what the project allows itself.
         let mut others: Option<(Layer, &Rule)> = None;
-        for it in built_in.chain(added).filter(about) {
+        for it in built_in.chain(added).filter(about).chain(granted) {
             let is_own = it.0 == Layer::Project && it.1.verdict == Verdict::Allow;
             if best.is_none_or(|best| rank(&it) > rank(&best)) {
                 best = Some(it);
@@ -108,12 +123,6 @@ impl Rules {
     /// What is to become of a call: the worst of what becomes of its effects. A call without any is
     /// allowed.
     pub fn decide_all(&self, atoms: &Atoms, surroundings: &Surroundings) -> Decisions {
-        let decide = |atom: &Atom| (atom.clone(), self.decide(atom, surroundings));
-        let each: Vec<_> = atoms.iter().map(decide).collect();
-        let verdicts = each.iter().map(|(_, decision)| decision.verdict);
-        Decisions {
-            verdict: verdicts.max().unwrap_or(Verdict::Allow),
-            each,
-        }
+        Decisions::of(atoms, |atom| self.decide(atom, surroundings))
     }
 }

@@ -5,6 +5,9 @@
 //! executed, after every other middleware; and it decides at the moment of the call, so that a batch
 //! which enters plan mode in its middle is read-only from there on.
 //!
+//! A run that was started within another one has the plan mode of the outermost: while that one plans, nothing
+//! changes anywhere below it. It makes no plan of its own, so not even the plan file may be written there.
+//!
 //! The state lies in the plan file, as frontmatter, and so outlives the process. While a session lives,
 //! its memory decides: what the model, or a program that it left running, writes into the file does not
 //! lead out of plan mode.
@@ -46,7 +49,9 @@ const FOLDER: &str = ".harness/plans";
 /// of every call that would change anything before a plan is approved.
 ///
 /// The tools are not on offer by themselves: add [`tools`](Self::tools) to the agent's. The state is a
-/// [`PlanMode`] in the run's attributes, so that one agent serves many sessions at once.
+/// [`PlanMode`] in the run's attributes, so that one agent serves many sessions at once. A run that was started
+/// [within another](RunContext::parent) has that of the outermost run: it looks around while that one plans, and
+/// neither plans itself nor leads out of plan mode.
 ///
 /// A prompt that begins with `/plan` is a command: `/plan TASK` begins to plan, `/plan approve` approves,
 /// `/plan off` leaves. What follows is what the model is told.
@@ -66,9 +71,9 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// The plan mode of a run.
+    /// The plan mode of a run: that of the outermost run around it.
     pub(crate) fn mode(&self, cx: &RunContext) -> Arc<PlanMode> {
-        let (mode, warning) = self.place(cx);
+        let (mode, warning) = self.place(cx.outermost());
         warn(cx, warning);
         mode
     }
@@ -126,7 +131,7 @@ impl PlanModeMiddleware {
         if !mode.state().is_read_only() {
             return None;
         }
-        let reason = mode.allow(effects).err()?;
+        let reason = allow(cx, &mode, effects).err()?;
         Some(self.refusal(reason))
     }
 
@@ -182,6 +187,10 @@ impl Middleware for PlanModeMiddleware {
         next: NextAgent<'_>,
     ) -> RunOutcome {
         let mode = self.settings.mode(cx);
+        if cx.parent().is_some() {
+            // What it is told to do was written by a model, so that no command is in it.
+            return next.run(cx, input).await;
+        }
         for message in &mut input.messages {
             obey(cx, &mode, message);
         }
@@ -199,7 +208,12 @@ impl Middleware for PlanModeMiddleware {
         let mode = self.settings.mode(cx);
         warn(cx, mode.refresh());
         let path = || mode.shown();
+        let is_within = cx.parent().is_some();
         let banner = match mode.state() {
+            state if is_within && !state.is_read_only() => return Ok(prompt),
+            _ if is_within => "Plan mode is on: a plan is being made, and nothing can change. Look around, and report \
+                               what you find."
+                .to_owned(),
             PlanState::Off => return Ok(prompt),
             PlanState::Planning => format!(
                 "Plan mode is on: nothing but the plan can change. Look around, write the plan with \
@@ -227,7 +241,8 @@ impl Middleware for PlanModeMiddleware {
         request: ModelRequest,
         next: NextReasoning<'_>,
     ) -> ModelResult {
-        if !self.settings.mode(cx).state().is_read_only() {
+        let is_planning = self.settings.mode(cx).state().is_read_only();
+        if !is_planning || cx.parent().is_some() {
             return next.run(cx, request).await;
         }
         let agent = agent_name(cx);
@@ -248,10 +263,17 @@ impl Middleware for PlanModeMiddleware {
     ) -> ToolOutcome {
         let mode = self.settings.mode(cx);
         // What cannot be executed is told why.
-        if !mode.state().is_read_only() || call.check().is_err() {
+        if call.check().is_err() {
             return next.run(cx, call).await;
         }
-        match mode.allow(&call.effects(cx)) {
+        if cx.parent().is_some() && PLAN_TOOLS.contains(&&*call.name) {
+            let reason = "A subagent makes no plan. Report what you found instead.";
+            return self.refusal(reason.to_owned());
+        }
+        if !mode.state().is_read_only() {
+            return next.run(cx, call).await;
+        }
+        match allow(cx, &mode, &call.effects(cx)) {
             Ok(false) => next.run(cx, call).await,
             Ok(true) => {
                 let outcome = next.run(cx, call).await;
@@ -265,6 +287,14 @@ impl Middleware for PlanModeMiddleware {
             Err(reason) => self.refusal(reason),
         }
     }
+}
+
+/// [`PlanMode::allow`] in a run, or in one within it.
+fn allow(cx: &RunContext, mode: &PlanMode, effects: &ToolEffects) -> Result<bool, String> {
+    if cx.parent().is_some() {
+        return mode.allow_within(effects).map(|()| false);
+    }
+    mode.allow(effects)
 }
 
 /// Carries out the command that a message begins with, if it does. The rest is what the model is told.

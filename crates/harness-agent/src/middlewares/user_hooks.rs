@@ -77,7 +77,9 @@ const MAX_STOP_BLOCKS: u32 = 5;
 /// them, on their timeout, and when the run is cancelled or dropped.
 ///
 /// A call that cannot be executed anyway is not shown to hooks, and neither are messages that are queued while
-/// a run goes on.
+/// a run goes on. In a run that was started [within another](RunContext::parent), the hooks of calls and of
+/// compactions run as anywhere, and no others: its prompt is not the user's, and neither are its session and its
+/// end.
 ///
 /// ```
 /// use harness_agent::middlewares::{HookFile, Hooks, UserHooksMiddleware};
@@ -356,6 +358,10 @@ impl Middleware for UserHooksMiddleware {
     ) -> RunOutcome {
         cx.attributes().insert(BeforeCompaction::new(self));
         let cx = &cx.with_value(RunState::default());
+        // Its session is none of the user's, and what it is told is not said by the user.
+        if cx.parent().is_some() {
+            return next.run(cx, input).await;
+        }
         let asked = async {
             let context = self.start_session(cx, &input).await?;
             let mut messages = input.messages.clone();
@@ -455,7 +461,7 @@ impl Middleware for UserHooksMiddleware {
         if let Some(reason) = state.and_then(RunState::stopped) {
             return Ok(TurnDecision::stop(reason));
         }
-        if turn.results.is_some() {
+        if turn.results.is_some() || cx.parent().is_some() {
             return Ok(TurnDecision::go_on());
         }
         let blocks = state.map_or(0, |state| state.stop_blocks.load(Ordering::Relaxed));

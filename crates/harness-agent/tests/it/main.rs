@@ -29,6 +29,7 @@ mod permitted_searches;
 mod plan_calls;
 mod plan_files;
 mod plan_mode;
+mod plan_within;
 mod secrets;
 mod session;
 mod skills;
@@ -47,4 +48,5 @@ mod user_hook_names;
 mod user_hook_runs;
 #[cfg(feature = "tools")]
 mod user_hook_stage;
+mod user_hook_within;
 mod workspace_context;

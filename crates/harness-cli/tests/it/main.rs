@@ -28,6 +28,7 @@ mod server;
 mod session_damage;
 mod session_ends;
 mod session_runs;
+mod session_subagents;
 mod session_summaries;
 mod sessions;
 mod signals;

@@ -53,6 +53,9 @@ fn head(out: &mut String, log: &dyn Log, overview: &Overview) {
     if let Some(last) = overview.last {
         let _ = writeln!(out, "- Last entry: {} UTC", date_time(last));
     }
+    if let Some(agent) = header.agent() {
+        let _ = writeln!(out, "- Subagent: {}", words(agent));
+    }
     if let Some(parent) = &header.parent {
         let _ = writeln!(out, "- Came from session: `{}`", parent.session);
     }

@@ -30,6 +30,7 @@ pub fn check_store(make: &mut dyn FnMut() -> Box<dyn Store>) {
     the_list_tells_what_was_said_first_and_the_newest_name(make);
     the_list_has_the_last_written_first(make);
     a_filter_lets_through_one_folder(make);
+    the_latest_is_of_no_subagent(make);
     a_search_finds_all_words(make);
     a_search_finds_names_and_summaries_and_what_forks_share_once(make);
     what_is_deleted_is_gone(make);
@@ -80,9 +81,15 @@ fn a_session_begins_with_its_header(make: Make<'_>) {
     let parent = Parent {
         session: SessionId::new(),
         entry: Some(Author::new().entry(user("x"), None).id),
+        agent: None,
     };
-    let with_parent = Header::new(Some("/suite/header".into())).from_parent(parent);
-    for header in [Header::new(None), with_parent] {
+    let with_agent = Parent {
+        entry: None,
+        agent: Some("explore-3f9a1c02".to_owned()),
+        ..parent.clone()
+    };
+    let of = |parent| Header::new(Some("/suite/header".into())).from_parent(parent);
+    for header in [Header::new(None), of(parent), of(with_agent)] {
         let log = store.create(header.clone()).unwrap();
         assert_eq!(*log.header(), header, "a header is kept");
         assert_eq!((log.len(), log.is_empty()), (0, true), "it begins empty");
@@ -231,6 +238,45 @@ fn a_filter_lets_through_one_folder(make: Make<'_>) {
     assert_eq!(ids(&Filter::of_folder("/suite/filter")), []);
     let all = ids(&Filter::default());
     assert!(all.contains(&here) && all.contains(&there), "none: all");
+}
+
+fn the_latest_is_of_no_subagent(make: Make<'_>) {
+    let store = make();
+    let folder = Path::new("/suite/latest");
+    let latest = || store.latest(folder).unwrap();
+    let child = |session| {
+        let parent = Parent {
+            session,
+            entry: None,
+            agent: Some("explore-3f9a1c02".to_owned()),
+        };
+        let header = Header::new(Some(folder.into())).from_parent(parent);
+        let mut log = store.create(header).unwrap();
+        Author::new().say(&mut *log, "childish");
+        let id = log.header().id;
+        drop(log);
+        id
+    };
+    let first = child(SessionId::new());
+    assert_eq!(latest(), None, "a subagent's is not gone on with");
+    let own = begin(&*store, "latest").header().id;
+    let last = child(own);
+    assert_eq!(latest(), Some(own), "the one before it is");
+    let listed = store.list(&Filter::of_folder(folder)).unwrap();
+    assert_eq!(listed.len(), 3, "all are listed");
+    let hits = store
+        .search("childish", &Filter::of_folder(folder), 9)
+        .unwrap();
+    let mut found: Vec<_> = hits.iter().map(|hit| hit.session).collect();
+    found.sort_unstable();
+    assert_eq!(found, [first, last], "and searched");
+    let session = Session::open(&*store, last, Access::Read).unwrap();
+    let fork = session.fork_at(&*store, None).unwrap().id();
+    assert_eq!(
+        latest(),
+        Some(fork),
+        "a fork of a subagent's session is nobody's part"
+    );
 }
 
 fn a_search_finds_all_words(make: Make<'_>) {

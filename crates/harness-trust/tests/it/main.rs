@@ -19,3 +19,4 @@ mod soundness;
 mod stage;
 mod trust_store;
 mod verdicts;
+mod within;

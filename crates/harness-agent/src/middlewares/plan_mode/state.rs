@@ -242,6 +242,17 @@ impl PlanMode {
         Err(reason.to_owned())
     }
 
+    /// Whether a call with these effects may run now in a run that was started within that of this plan mode.
+    /// `Err` with words for the model.
+    pub(crate) fn allow_within(&self, effects: &ToolEffects) -> Result<(), String> {
+        if !self.state().is_read_only() || effects.is_read_only() {
+            return Ok(());
+        }
+        let reason = "Plan mode: a plan is being made, and nothing may change. Look around with tools that read, and \
+                      report what you find.";
+        Err(reason.to_owned())
+    }
+
     /// The path for the plan's writer.
     pub(crate) fn writes(&self) -> ToolEffects {
         match &self.lock().file {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use harness_core::{Caller, RunContext, Text, ToolOutcome, UserMessage, UserPart};
+use harness_core::{Caller, RunContext, SubagentName, Text, ToolOutcome, UserMessage, UserPart};
 use serde_json::{Map, Value, json};
 
 use super::hook_event::HookEvent;
@@ -16,18 +16,22 @@ pub struct TranscriptPath(pub PathBuf);
 pub(super) struct Asker {
     session: Option<String>,
     transcript: Option<PathBuf>,
+    agent: Option<SubagentName>,
     pub(super) folder: PathBuf,
 }
 
 impl Asker {
+    /// The session is the user's: that of the outermost run. A subagent is told beside it.
     pub(super) fn of_run(cx: &RunContext) -> Self {
-        let session = cx.session().unwrap_or(cx.run_id());
+        let outermost = cx.outermost();
+        let session = outermost.session().unwrap_or(outermost.run_id());
+        let transcript = outermost.attributes().get::<TranscriptPath>();
+        let mut runs = std::iter::successors(Some(cx), |run| run.parent());
+        let agent = runs.find_map(|run| run.attributes().get::<SubagentName>());
         Self {
             session: Some(session.to_owned()),
-            transcript: cx
-                .attributes()
-                .get::<TranscriptPath>()
-                .map(|it| it.0.clone()),
+            transcript: transcript.map(|it| it.0.clone()),
+            agent: agent.map(|it| SubagentName::clone(&it)),
             folder: absolute(cx.working_dir()),
         }
     }
@@ -37,6 +41,7 @@ impl Asker {
         Self {
             session: caller.session.clone(),
             transcript: transcript.map(|it| it.0.clone()),
+            agent: None,
             folder: absolute(caller.working_dir.as_deref()),
         }
     }
@@ -49,6 +54,10 @@ impl Asker {
         input.insert("transcript_path".to_owned(), json!(transcript));
         input.insert("cwd".to_owned(), json!(self.folder.to_string_lossy()));
         input.insert("hook_event_name".to_owned(), json!(event.name()));
+        if let Some(SubagentName { id, agent }) = &self.agent {
+            input.insert("agent_id".to_owned(), json!(id));
+            input.insert("agent_type".to_owned(), json!(agent));
+        }
         input.extend(fields);
         let mut bytes = Value::Object(input).to_string().into_bytes();
         bytes.push(b'\n');

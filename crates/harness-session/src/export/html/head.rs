@@ -36,6 +36,9 @@ pub(super) fn write(out: &mut String, log: &dyn Log, overview: &Overview) {
         fact(out, "Last entry", &time(last));
     }
     fact(out, "Id", &format!("<code>{}</code>", header.id));
+    if let Some(agent) = header.agent() {
+        fact(out, "Subagent", &escaped(agent));
+    }
     if let Some(parent) = &header.parent {
         fact(
             out,
