@@ -1,6 +1,7 @@
 //! The ids of sessions and of entries.
 
 use std::fmt;
+use std::hash::{DefaultHasher, Hasher};
 use std::str::FromStr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -48,6 +49,24 @@ impl SessionId {
         } else {
             Self(next_after(other.0))
         }
+    }
+
+    /// The id of a session that belongs to this one, always the same for a name. Its time is that of this one. Two
+    /// builds with different releases of Rust may give different ones.
+    pub fn derived(self, name: &str) -> Self {
+        let half = |salt: u8| {
+            let mut hasher = DefaultHasher::new();
+            hasher.write(self.as_bytes());
+            hasher.write_u8(salt);
+            hasher.write(name.as_bytes());
+            hasher.finish().to_be_bytes()
+        };
+        let mut bits = [0; 10];
+        let bytes = half(0).into_iter().chain(half(1));
+        for (bit, from) in bits.iter_mut().zip(bytes) {
+            *bit = from;
+        }
+        Self(uuid::Builder::from_unix_timestamp_millis(self.time().0, &bits).into_uuid())
     }
 
     /// When it was made.
@@ -182,6 +201,18 @@ mod tests {
             last = Some(id);
         }
         assert!(ends.len() > 990, "{}", ends.len());
+    }
+
+    #[test]
+    fn a_derived_id_is_the_same_for_a_name_and_another_for_another() {
+        let session = SessionId::new();
+        let one = session.derived("call_1");
+        assert_eq!(one, session.derived("call_1"));
+        assert_ne!(one, session.derived("call_2"));
+        assert_ne!(one, SessionId::new().derived("call_1"));
+        assert_eq!(one.time(), session.time());
+        assert_eq!(one.0.get_version_num(), 7);
+        assert_eq!(one.0.get_variant(), uuid::Variant::RFC4122);
     }
 
     #[test]

@@ -174,6 +174,21 @@ impl Workspace {
         Self(Arc::new(inner))
     }
 
+    /// The same in a folder of it: what could be read and written before can be now, relative paths begin there, and
+    /// commands run there. `Err` if the folder does not really lie in this one's.
+    pub fn moved_to(&self, folder: &Path) -> std::io::Result<Self> {
+        let real = folder.canonicalize()?;
+        if !real.starts_with(self.root().canonicalize()?) || !real.is_dir() {
+            let problem = format!(
+                "{} is no folder in {}",
+                real.display(),
+                self.root().display()
+            );
+            return Err(std::io::Error::other(problem));
+        }
+        Ok(self.clone().with(|inner| inner.root = real))
+    }
+
     /// The root folder, absolute.
     pub fn root(&self) -> &Path {
         &self.0.root

@@ -5,6 +5,7 @@
 
 #![cfg(test)]
 
+mod children;
 mod compaction;
 mod event;
 mod from_fn;

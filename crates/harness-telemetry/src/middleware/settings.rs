@@ -121,6 +121,12 @@ impl Telemetry {
         &self.settings.schemas
     }
 
+    /// The same for another agent, one that works for this one.
+    pub fn for_agent(mut self, agent: impl Into<String>) -> Self {
+        Arc::make_mut(&mut self.settings).agent = agent.into();
+        self
+    }
+
     /// The agent's name.
     pub fn agent(&self) -> &str {
         &self.settings.agent
