@@ -18,9 +18,9 @@ use crate::loaded_skills::LOAD_SKILL;
 #[cfg(feature = "tools")]
 use crate::middlewares::{AtPathMiddleware, PLAN_TOOLS};
 use crate::middlewares::{
-    CompactionMiddleware, EvictionOptions, SkillAccess, SkillsMiddleware, SlashCommandsMiddleware,
-    TODO_WRITE, TaskListMiddleware, ToolResultEvictionMiddleware, WorkspaceContextMiddleware,
-    skill_tools,
+    CompactionMiddleware, EvictionOptions, SUBAGENT_TOOLS, SkillAccess, SkillsMiddleware,
+    SlashCommandsMiddleware, SubagentHost, SubagentsMiddleware, TODO_WRITE, TaskListMiddleware,
+    ToolResultEvictionMiddleware, WorkspaceContextMiddleware, skill_tools, subagent_tools,
 };
 use crate::skill_view::SkillView;
 use crate::tool_decision::{ToolChoice, ToolDecision};
@@ -95,22 +95,24 @@ impl std::fmt::Debug for LoopDraft {
 /// Puts a configuration together: skills, tools, the system prompt, middlewares, bounds; each through
 /// the extensions, which then see the whole.
 pub(crate) fn assemble(
-    parts: &Parts,
+    parts: &Arc<Parts>,
     model: &Arc<dyn Model>,
     context: &LoopContext,
 ) -> Result<Assembly, Error> {
     let skills = skills(parts, context)?;
-    let choice = tools(parts, context, &skills)?;
+    let asked = context.model.as_ref().unwrap_or(model);
+    let thinking = context.thinking.unwrap_or(parts.thinking);
+    let host = SubagentHost::of(parts, asked, thinking);
+    let choice = tools(parts, context, &skills, host.as_ref())?;
     let mut warnings = Vec::new();
     let prompt = system_prompt(parts, &choice.tools, &mut warnings)?;
-    let asked = context.model.as_ref().unwrap_or(model);
-    let middlewares = middlewares(parts, asked, &choice, &skills);
+    let middlewares = middlewares(parts, asked, &choice, &skills, host.as_ref());
     let mut draft = LoopDraft {
         model: Arc::clone(asked),
         system_prompt: prompt,
         tools: choice.tools.clone(),
         middlewares,
-        thinking: context.thinking.unwrap_or(parts.thinking),
+        thinking,
         execution: parts.execution,
         limits: parts.limits.clone(),
         retry: parts.retry.clone(),
@@ -124,6 +126,9 @@ pub(crate) fn assemble(
             extension.on_build_loop_config(draft)
         })?;
         choice.replace(draft.tools.clone(), extension.name());
+    }
+    if let Some(host) = &host {
+        host.offers(&draft.tools);
     }
     let batches = BatchDecision::of(&draft);
     Ok(Assembly {
@@ -147,6 +152,7 @@ fn tools(
     parts: &Parts,
     context: &LoopContext,
     skills: &Arc<SkillView>,
+    host: Option<&Arc<SubagentHost>>,
 ) -> Result<ToolChoice, Error> {
     let mut choice = ToolChoice::default();
     let withheld = &context.withheld;
@@ -181,8 +187,22 @@ fn tools(
         None => choice.add(&skill_tools(skills), "skills", "there are skills", withheld),
         Some(why) => choice.leave_out(&[LOAD_SKILL], "skills", why),
     }
+    match (host, none) {
+        (Some(host), None) => {
+            let tools = subagent_tools(host);
+            choice.add(&tools, "subagents", "there are subagents", withheld);
+        }
+        (_, none) => {
+            let why = none.or(off(host.is_some())).unwrap_or_default();
+            choice.leave_out(&SUBAGENT_TOOLS, "subagents", why);
+        }
+    }
     #[cfg(feature = "tools")]
     match (&parts.plan_mode, none) {
+        (Some(_), None) if parts.is_subagent => {
+            let why = "the plan is that of the agent that it works for";
+            choice.leave_out(&PLAN_TOOLS, "plan-mode", why);
+        }
         (Some(plan_mode), None) => {
             let why = "plan mode is there; while it is on, only calls that change nothing run";
             choice.add(&plan_mode.tools(), "plan-mode", why, withheld);
@@ -232,6 +252,7 @@ fn middlewares(
     model: &Arc<dyn Model>,
     choice: &ToolChoice,
     skills: &Arc<SkillView>,
+    host: Option<&Arc<SubagentHost>>,
 ) -> Vec<Arc<dyn Middleware>> {
     let mut all = parts.middlewares.clone();
     // What the user typed is looked through for paths before a command's text takes its place: a
@@ -279,6 +300,13 @@ fn middlewares(
             .for_context_window(model.info().context_window)
             .with_access(access);
         all.push(Arc::new(skills));
+    }
+    let has_spawn = |tools: &[ToolRef]| {
+        let mut names = tools.iter().map(|tool| tool.spec().name.as_str());
+        names.any(|name| SUBAGENT_TOOLS.first().is_some_and(|spawn| *spawn == name))
+    };
+    if let Some(host) = host.filter(|_| has_spawn(&choice.tools)) {
+        all.push(Arc::new(SubagentsMiddleware::new(Arc::clone(host))));
     }
     // After all that adds to the conversation as it is shown: notes stand behind messages, and are not
     // to lose them.

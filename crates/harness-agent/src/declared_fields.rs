@@ -318,7 +318,10 @@ fn is_inherited(text: &str) -> bool {
 fn unknown(key: &str, at: Position) -> Diagnostic {
     let plain = Identity::of(&plain(key));
     let plains = FIELDS.iter().map(|name| self::plain(name));
-    let near = plain.near(plains).into_iter().next();
+    // Of those that are like it, the one of nearest length: `tool` is in `disallowed_tools`, too.
+    let length = plain.as_str().len();
+    let near = plain.near(plains).into_iter();
+    let near = near.min_by_key(|name| name.len().abs_diff(length));
     let near = near.and_then(|near| FIELDS.into_iter().find(|name| self::plain(name) == near));
     let severity = match near {
         Some(near) if !HARMLESS.contains(&near) => Severity::Error,

@@ -10,7 +10,7 @@ use harness_tools::{Workspace, default_tools};
 
 use crate::error::Error;
 use crate::harness::AgentHarness;
-use crate::middlewares::{PlanModeMiddleware, WorkspaceContextOptions};
+use crate::middlewares::{PlanModeMiddleware, SubagentOptions, WorkspaceContextOptions};
 use crate::system_prompt::SystemPromptSource;
 
 /// What [`default_harness`] is made from.
@@ -37,6 +37,8 @@ pub struct DefaultOptions {
     pub library: Library,
     /// Skills. Default: none.
     pub skills: Option<Skills>,
+    /// Agents that the model can hand work to. Default: none.
+    pub subagents: Option<SubagentOptions>,
     /// How much the model should think.
     pub thinking: ThinkingLevel,
     /// The bounds of a run.
@@ -65,6 +67,7 @@ impl DefaultOptions {
             plan_mode: None,
             library: Library::new(),
             skills: None,
+            subagents: None,
             thinking: ThinkingLevel::default(),
             limits: Limits::default(),
             retry: RetryPolicy::default(),
@@ -102,6 +105,9 @@ pub fn default_harness(options: DefaultOptions) -> Result<AgentHarness, Error> {
         .secrets(options.secrets);
     if let Some(skills) = options.skills {
         builder = builder.skills(skills);
+    }
+    if let Some(subagents) = options.subagents {
+        builder = builder.subagents(subagents);
     }
     for middleware in options.middlewares {
         builder = builder.shared_middleware(middleware);

@@ -30,7 +30,7 @@ pub struct AgentHarness {
 }
 
 struct Inner {
-    parts: Parts,
+    parts: Arc<Parts>,
     model: Arc<dyn Model>,
     /// What [`AgentHarness::build_loop_config`] makes of the default context.
     assembly: Assembly,
@@ -90,6 +90,7 @@ impl AgentHarness {
         })
         .start();
         let model = parts.model.clone().ok_or(Error::NoModel)?;
+        let parts = Arc::new(parts);
         let assembly = assemble(&parts, &model, &LoopContext::default())?;
         span.end(InitEnd {
             tools: assembly.config.tools().len(),

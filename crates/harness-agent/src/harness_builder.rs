@@ -18,11 +18,13 @@ use crate::extension::Extension;
 use crate::harness::AgentHarness;
 #[cfg(feature = "tools")]
 use crate::middlewares::PlanModeMiddleware;
-use crate::middlewares::{CompactionOptions, EvictionOptions, WorkspaceContextOptions};
+use crate::middlewares::{
+    CompactionOptions, EvictionOptions, SubagentOptions, WorkspaceContextOptions,
+};
 use crate::system_prompt::SystemPromptSource;
 
 /// The parts that an agent is built from.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Parts {
     pub(crate) model: Option<Arc<dyn Model>>,
     pub(crate) tools: Vec<ToolRef>,
@@ -36,6 +38,9 @@ pub(crate) struct Parts {
     pub(crate) plan_mode: Option<PlanModeMiddleware>,
     #[cfg(feature = "tools")]
     pub(crate) workspace: Option<Workspace>,
+    pub(crate) subagents: Option<SubagentOptions>,
+    /// Whether this is an agent that works for another one.
+    pub(crate) is_subagent: bool,
     pub(crate) eviction: Eviction,
     pub(crate) compaction: Option<CompactionOptions>,
     pub(crate) token_counter: Option<Arc<dyn TokenCounter>>,
@@ -58,7 +63,7 @@ pub(crate) struct Parts {
 }
 
 /// Whether old, large tool results give way to a reference.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) enum Eviction {
     #[default]
     Off,
@@ -166,6 +171,13 @@ impl AgentHarnessBuilder {
     #[cfg(feature = "tools")]
     pub fn plan_mode(mut self, plan_mode: PlanModeMiddleware) -> Self {
         self.parts.plan_mode = Some(plan_mode);
+        self
+    }
+
+    /// Lets the model hand work to agents of its own: see
+    /// [`SubagentsMiddleware`](crate::middlewares::SubagentsMiddleware). By default, it cannot.
+    pub fn subagents(mut self, options: SubagentOptions) -> Self {
+        self.parts.subagents = Some(options);
         self
     }
 

@@ -65,6 +65,7 @@ mod measure;
 #[cfg(feature = "tools")]
 mod mention;
 pub mod middlewares;
+mod model_source;
 mod notes;
 mod result_folder;
 mod session;
@@ -81,6 +82,8 @@ mod today;
 mod tool_decision;
 mod transcript;
 mod watch;
+#[cfg(feature = "tools")]
+mod worktree;
 
 pub use agent_declaration::{AgentDeclaration, Isolation};
 pub use agent_view::{AgentLookupError, Agents, built_in_agents};
@@ -102,6 +105,7 @@ pub use harness_telemetry as telemetry;
 #[cfg(feature = "tools")]
 pub use harness_tools::{Workspace, default_tools};
 pub use loaded_skills::{LoadedSkill, loaded_skills};
+pub use model_source::ModelSource;
 pub use session::{AgentSession, SessionRun};
 pub use session_branch::LeftBehind;
 pub use session_control::SessionControl;

@@ -7,6 +7,7 @@ mod compaction;
 mod plan_mode;
 mod skills;
 mod slash_commands;
+mod subagents;
 mod task_list;
 mod tool_result_eviction;
 #[cfg(feature = "tools")]
@@ -27,6 +28,10 @@ pub use plan_mode::{
 pub use skills::{SKILLS_SECTION, SkillsMiddleware};
 pub(crate) use skills::{SkillAccess, tools as skill_tools};
 pub use slash_commands::SlashCommandsMiddleware;
+pub(crate) use subagents::{
+    Errand, Host as SubagentHost, TOOLS as SUBAGENT_TOOLS, pending_errands, tools as subagent_tools,
+};
+pub use subagents::{SUBAGENTS_SECTION, SubagentOptions, SubagentsMiddleware};
 pub(crate) use task_list::TODO_WRITE;
 pub use task_list::{
     TASKS_SECTION, TaskItem, TaskList, TaskListMiddleware, TaskStatus, restored_tasks,

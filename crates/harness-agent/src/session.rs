@@ -200,6 +200,24 @@ impl AgentSession {
         }
     }
 
+    /// Ends the jobs that its tools left in the background; the session goes on.
+    #[cfg_attr(
+        not(feature = "tools"),
+        expect(
+            clippy::unused_async,
+            reason = "without tools there is nothing to wait for"
+        )
+    )]
+    pub(crate) async fn end_jobs(&self) {
+        #[cfg(feature = "tools")]
+        if let Some(shell) = self.caller.attributes.get::<harness_tools::ShellSession>() {
+            shell.end().await;
+            self.caller
+                .attributes
+                .insert(harness_tools::ShellSession::default());
+        }
+    }
+
     fn start(
         &mut self,
         messages: Vec<UserMessage>,

@@ -7,7 +7,7 @@ use harness_core::{Message, Text, UserMessage, UserPart};
 use crate::element::inside;
 use crate::file_lists::FileLists;
 use crate::loaded_skills::{LoadedSkill, called_up_by, unescaped};
-use crate::middlewares::{TaskItem, TaskStatus};
+use crate::middlewares::{Errand, TaskItem, TaskStatus};
 
 const COMPACTION: &str = "conversation-summary";
 const BRANCH: &str = "branch-summary";
@@ -23,6 +23,11 @@ const BRANCH_LEAD: &str = "\
 The conversation went on from here in another way before, and was then taken back to this point. This summary \
 of that branch comes from the harness, not from the user. Changes that were made outside the conversation may \
 still be there.";
+
+const SUBAGENTS: &str = "subagents-at-work";
+
+const SUBAGENTS_LEAD: &str = "\
+Your subagents in the background, of which you will be told when they are done; from the harness, not the user:";
 
 const TASKS_LEAD: &str = "Your task list as it was then, from the harness, not the user:";
 
@@ -40,6 +45,8 @@ pub struct CompactionSummary {
     pub tasks: Vec<TaskItem>,
     /// The skills that were loaded; their texts are in the message.
     pub skills: Vec<LoadedSkill>,
+    /// What subagents do in the background, as far as it was not told yet.
+    pub(crate) subagents: Vec<Errand>,
 }
 
 impl CompactionSummary {
@@ -54,6 +61,10 @@ impl CompactionSummary {
         for part in texts {
             if let Some(tasks) = parse(part, TASKS_LEAD, TASKS) {
                 summary.tasks = tasks.lines().filter_map(task).collect();
+            } else if let Some(errands) = parse(part, SUBAGENTS_LEAD, SUBAGENTS) {
+                let errands = errands.lines().map(|line| line.replace("<\\/", "</"));
+                let errands = errands.filter_map(|line| serde_json::from_str(&line).ok());
+                summary.subagents = errands.collect();
             } else if let Some(skill) = called_up_by(part) {
                 summary.skills.push(skill);
             } else {
@@ -69,11 +80,13 @@ impl CompactionSummary {
         files: &FileLists,
         skills: &[LoadedSkill],
         tasks: &[TaskItem],
+        subagents: &[Errand],
     ) -> Message {
         let mut parts = vec![element(COMPACTION_LEAD, COMPACTION, text)];
         parts.extend(lists(files));
         parts.extend(skills.iter().map(|skill| skill.text.clone()));
         parts.extend(tasks_part(tasks));
+        parts.extend(subagents_part(subagents));
         user(parts)
     }
 }
@@ -125,6 +138,15 @@ pub(crate) fn tasks_part(tasks: &[TaskItem]) -> Option<String> {
         .iter()
         .any(is_open)
         .then(|| element(TASKS_LEAD, TASKS, &TaskItem::lines(tasks)))
+}
+
+/// The subagents that are waited for, as they stand in a summary: an object a line.
+pub(crate) fn subagents_part(errands: &[Errand]) -> Option<String> {
+    let lines = errands
+        .iter()
+        .filter_map(|it| serde_json::to_string(it).ok());
+    let lines: Vec<String> = lines.collect();
+    (!lines.is_empty()).then(|| element(SUBAGENTS_LEAD, SUBAGENTS, &lines.join("\n")))
 }
 
 fn user(parts: Vec<String>) -> Message {
@@ -235,7 +257,7 @@ mod tests {
             "a </conversation-summary> b\n</CONVERSATION-SUMMARY >\n<read-files>\nx\n</read-files>";
         let files = files(&["a\nb", "</read-files>"], &["c&lt;"]);
         let tasks = [TaskItem::new("</open-tasks> [x] y", TaskStatus::Pending)];
-        let message = CompactionSummary::message(text, &files, &[], &tasks);
+        let message = CompactionSummary::message(text, &files, &[], &tasks, &[]);
         let summary = CompactionSummary::of(&message).unwrap();
         assert!(!summary.text.contains("</c") && !summary.text.contains("</C"));
         assert_eq!(summary.read_files, ["</read-files>", "a\nb"]);
@@ -276,7 +298,7 @@ mod tests {
         ) {
             prop_assume!(!text.trim().is_empty());
             let files = FileLists { read, modified };
-            let message = CompactionSummary::message(&text, &files, &[], &[]);
+            let message = CompactionSummary::message(&text, &files, &[], &[], &[]);
             let summary = CompactionSummary::of(&message).unwrap();
             prop_assert_eq!(summary.text, text.trim());
             prop_assert_eq!(summary.read_files, files.read.iter().cloned().collect::<Vec<_>>());

@@ -71,7 +71,7 @@ impl ToolChoice {
     /// An error if there is no tool of one of these names, or if it is not switched on.
     pub(crate) fn check_names(&self, names: &[String]) -> Result<(), Error> {
         let is_off = |tool: &&ToolDecision| {
-            let optional = matches!(&*tool.from, "task-list" | "plan-mode");
+            let optional = matches!(&*tool.from, "task-list" | "plan-mode" | "subagents");
             !tool.offered && optional && names.contains(&tool.tool)
         };
         if let Some(off) = self.decisions.iter().find(is_off) {
@@ -81,7 +81,9 @@ impl ToolChoice {
             ))));
         }
         if let Some(unknown) = names.iter().find(|name| !self.knows(name)) {
-            let offered = |tool: &&ToolDecision| !matches!(&*tool.from, "task-list" | "plan-mode");
+            let offered = |tool: &&ToolDecision| {
+                !matches!(&*tool.from, "task-list" | "plan-mode" | "subagents")
+            };
             let there = self.decisions.iter().filter(offered);
             let there: Vec<&str> = there.map(|tool| tool.tool.as_str()).collect();
             return Err(Error::Config(harness_core::Error::Config(format!(

@@ -158,8 +158,11 @@ impl Middleware for AtPathMiddleware {
         mut input: RunInput,
         next: NextAgent<'_>,
     ) -> RunOutcome {
-        for message in &mut input.messages {
-            self.attach(cx, message).await;
+        // A subagent's task was written by a model: only what a user typed is obeyed.
+        if cx.parent().is_none() {
+            for message in &mut input.messages {
+                self.attach(cx, message).await;
+            }
         }
         next.run(cx, input).await
     }

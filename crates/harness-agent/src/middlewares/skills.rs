@@ -183,7 +183,9 @@ impl SkillsMiddleware {
         let Some(UserPart::Text(Text { text })) = message.content.first_mut() else {
             return;
         };
-        let Some(command) = SkillCommand::parse(text) else {
+        // A subagent's task was written by a model, and is no command.
+        let command = SkillCommand::parse(text).filter(|_| cx.parent().is_none());
+        let Some(command) = command else {
             // Only what is put here counts as a skill, whoever else writes that it is one.
             if loaded_skills::looks_called_up(text) {
                 text.insert(0, '\n');

@@ -88,8 +88,11 @@ impl Middleware for SlashCommandsMiddleware {
         mut input: RunInput,
         next: NextAgent<'_>,
     ) -> RunOutcome {
-        for message in &mut input.messages {
-            self.expand(cx, message);
+        // A subagent's task was written by a model: only what a user typed is obeyed.
+        if cx.parent().is_none() {
+            for message in &mut input.messages {
+                self.expand(cx, message);
+            }
         }
         next.run(cx, input).await
     }

@@ -34,9 +34,9 @@ use futures::future::join_all;
 use harness_core::{
     ActiveCall, Caller, CancellationToken, Clock, Event, FailurePolicy, HookSet, HookVerdict,
     Message, Middleware, MiddlewareError, NextAgent, NextTool, OutputPart, PermissionDecision,
-    PermissionReport, PermissionSource, RunContext, RunInput, RunOutcome, RunStatus, SystemClock,
-    Text, ToolEffect, ToolEffects, ToolOutcome, TurnDecision, TurnReport, UserMessage, UserPart,
-    async_trait,
+    PermissionReport, PermissionSource, RunContext, RunInput, RunOutcome, RunStatus, SubagentName,
+    SystemClock, Text, ToolEffect, ToolEffects, ToolOutcome, TurnDecision, TurnReport, UserMessage,
+    UserPart, async_trait,
 };
 use harness_tools::{LocalProcesses, Processes, ShellOptions};
 use serde_json::{Map, Value, json};
@@ -562,6 +562,7 @@ fn tell_denied(cx: &RunContext, call: &ActiveCall, reason: &str, by: Option<(Str
         report.rule = Some(hook);
         report.layer = Some(file);
     }
+    report.agent = SubagentName::path(cx);
     report.effects = words(&call.effects(cx));
     report.reason = Some(reason.to_owned());
     cx.emit(Event::Permission(Box::new(report)));

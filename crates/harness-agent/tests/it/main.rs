@@ -34,6 +34,14 @@ mod secrets;
 mod session;
 mod skills;
 mod strict_model;
+#[cfg(feature = "tools")]
+mod subagent_crashes;
+#[cfg(feature = "tools")]
+mod subagent_limits;
+mod subagent_stage;
+#[cfg(feature = "tools")]
+mod subagent_worktrees;
+mod subagents;
 mod task_list;
 #[cfg(feature = "tools")]
 mod telemetry;

@@ -17,10 +17,10 @@ use crate::extension::Extension;
 use crate::file_lists::FileLists;
 use crate::loaded_skills::{LoadedSkill, loaded_skills};
 use crate::measure::Measure;
-use crate::middlewares::{TaskItem, TaskList, restored_tasks};
+use crate::middlewares::{TaskItem, TaskList, pending_errands, restored_tasks};
 use crate::summariser::{Bill, Summariser};
 use crate::summary::{SummaryKind, SummaryRequest};
-use crate::summary_message::{CompactionSummary, tasks_part};
+use crate::summary_message::{CompactionSummary, subagents_part, tasks_part};
 
 /// The least that a summary may have.
 const LEAST_SUMMARY: u64 = 128;
@@ -248,7 +248,9 @@ impl Made {
         // What was loaded again since is in the conversation anyway.
         let again = loaded_skills(history.get(self.cut.at..).unwrap_or_default());
         self.skills.retain(|skill| !again.contains(skill));
-        let message = CompactionSummary::message(&self.text, &self.files, &self.skills, &tasks);
+        let errands = pending_errands(history);
+        let message =
+            CompactionSummary::message(&self.text, &self.files, &self.skills, &tasks, &errands);
         let kept = history.len().saturating_sub(self.cut.at);
         let is_open = tasks_part(&tasks).is_some();
         let details = json!({
@@ -288,9 +290,11 @@ fn carried(
         .map(|skill| measure.text(&skill.text))
         .sum();
     let tasks = tasks_part(&tasks(cx, history)).map_or(0, |text| measure.text(&text));
-    let lead = CompactionSummary::message("", &FileLists::default(), &[], &[]);
+    let lead = CompactionSummary::message("", &FileLists::default(), &[], &[], &[]);
     let lead = measure.message(&lead).min(AROUND);
-    lead + paths + skills + tasks
+    let errands = subagents_part(&pending_errands(history));
+    let errands = errands.map_or(0, |text| measure.text(&text));
+    lead + paths + skills + tasks + errands
 }
 
 /// The newest tasks: the session's list, or what the conversation tells of it.
