@@ -54,6 +54,12 @@ fn list(arguments: &AgentsListArguments) -> Result<ExitCode, Failure> {
     {
         stderr::note(&format!("agents are off (from {})", enabled.origin));
     }
+    if setup.settings.agents.enabled.is_none() && !setup.settings.agents.are_offered(&agents) {
+        stderr::note(
+            "the model is not offered those that come with the program alone: declare one, or say `enabled = true` in \
+             [agents]",
+        );
+    }
     if !arguments.all {
         tell_set_aside(&catalogue);
     }

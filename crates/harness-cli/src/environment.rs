@@ -251,7 +251,7 @@ const CHANGE_COMMANDS: [&str; 6] = [
 const FUNCTION: &str = "BASH_FUNC_";
 
 /// A look at the environment, taken once.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Environment {
     variables: BTreeMap<&'static str, OsString>,
     /// Where keys are looked up.

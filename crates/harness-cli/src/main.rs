@@ -72,6 +72,7 @@ mod skill_validation;
 mod skills_command;
 mod stderr;
 mod stdout;
+mod subagents;
 mod telemetry;
 mod telemetry_command;
 mod terminal;

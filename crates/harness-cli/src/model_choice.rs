@@ -94,6 +94,18 @@ impl Choice {
         })
     }
 
+    /// The one of a name.
+    pub(crate) fn of(
+        name: &str,
+        settings: &Settings,
+        environment: &Environment,
+    ) -> Result<Self, Failure> {
+        Ok(Self {
+            target: Self::named(name, settings, environment)?,
+            because: "it was asked for".to_owned(),
+        })
+    }
+
     fn named(
         name: &str,
         settings: &Settings,

@@ -86,7 +86,7 @@ struct ManagedFile {
 }
 
 /// What may be done, and what commands can reach.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct PermissionSettings {
     /// The rules, each with where it stands.
     pub(crate) rules: Vec<(Layer, Rule, Origin)>,

@@ -157,7 +157,12 @@ impl Progress {
                 let code = if end.error.is_none() { "32" } else { "31" };
                 let outcome = self.coloured(end.outcome, code);
                 let turns = count(u64::from(end.turns), "turn");
-                self.lasting(&format!("{who}{outcome} ({turns}{took})"));
+                let why = end.error.as_ref().filter(|_| end.outcome != "cancelled");
+                let why = why.map_or_else(String::new, |error| format!(": {}", error.message));
+                self.lasting(&format!(
+                    "{who}{outcome} ({turns}{took}){}",
+                    excerpt(&why, 200)
+                ));
                 // A run that was dropped did not tell the ends of its calls.
                 self.calls.retain(|(caller, _), _| caller != who);
             }
@@ -194,7 +199,7 @@ impl Progress {
 
 /// The one argument that says most, else all of them.
 fn shown_arguments(arguments: &serde_json::Value) -> String {
-    for name in ["command", "path", "pattern"] {
+    for name in ["command", "path", "pattern", "task", "message"] {
         if let Some(text) = arguments.get(name).and_then(serde_json::Value::as_str) {
             return text.to_owned();
         }
@@ -259,7 +264,13 @@ mod tests {
                 });
                 true
             },
-            note: |text| SHOWN.with_borrow_mut(|shown| shown.push_str(&format!("note: {text}\n"))),
+            note: |text| {
+                SHOWN.with_borrow_mut(|shown| {
+                    shown.push_str("note: ");
+                    shown.push_str(text);
+                    shown.push('\n');
+                });
+            },
             calls: BTreeMap::new(),
             began: BTreeMap::new(),
             refused: BTreeSet::new(),

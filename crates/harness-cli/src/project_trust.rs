@@ -10,7 +10,7 @@ use crate::settings::repository_root;
 use crate::trust_arguments::TrustFlags;
 
 /// What is said of the project's trust: by a flag for this command, else by the user's store.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ProjectTrust {
     store: Option<TrustStore>,
     flag: Option<Trust>,

@@ -98,6 +98,9 @@ impl RunSession {
                 None => return Err(nothing_of(&place, &folder)),
             }
         };
+        if arguments.fork.is_none() {
+            not_of_subagent(&place, id)?;
+        }
         if agent.cwd.is_none() {
             let header = place
                 .store
@@ -223,6 +226,23 @@ impl RunSession {
             made: Some(made),
         }))
     }
+}
+
+/// A subagent's session is gone on with by the agent that it works for, with its role and its bounds.
+fn not_of_subagent(place: &SessionPlace, id: SessionId) -> Result<(), Failure> {
+    let opened = place.store.open(id, Access::Read);
+    let opened = opened.map_err(|error| failure(&error))?;
+    let Some(parent) = &opened.header().parent else {
+        return Ok(());
+    };
+    let Some(agent) = &parent.agent else {
+        return Ok(());
+    };
+    let whose = parent.session;
+    Err(Failure::usage(format!("the session {id} is that of the subagent {agent}"))
+        .hint(format!(
+            "go on with the one that it works for: harness run --session {whose}; or with a copy: --fork {id}"
+        )))
 }
 
 /// What a run without a message says of a conversation that has come to an end.

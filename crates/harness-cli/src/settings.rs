@@ -72,7 +72,7 @@ pub(crate) enum FileState {
 }
 
 /// All settings, each with its origin.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Settings {
     pub(crate) model: Option<Setting<String>>,
     pub(crate) api: Option<Setting<Api>>,

@@ -26,7 +26,7 @@ use crate::settings::{Setting, Settings};
 use crate::telemetry::Recorder;
 use crate::{
     agent_roots, hook_files, otel_variables, run_permissions, skill_diagnostics, skill_roots,
-    stderr,
+    stderr, subagents,
 };
 
 /// Where commands are looked for if `PATH` has no folder that can be used.
@@ -240,6 +240,7 @@ impl Setup {
                 stderr::note(&note);
             }
             options.skills = Some(skills);
+            options.subagents = subagents::options(self, choice);
         }
         if let Some(text) = &arguments.system_prompt {
             options.system_prompt = match text_or_file(text, &self.environment)? {

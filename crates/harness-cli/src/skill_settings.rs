@@ -71,7 +71,7 @@ pub(crate) struct RepositoryConfig {
 }
 
 /// The settings of skills, each with its origin.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct SkillSettings {
     pub(crate) enabled: Option<Setting<bool>>,
     /// Those of the command line, absolute.

@@ -36,6 +36,7 @@ mod skill_files;
 mod skill_runs;
 mod skill_sources;
 mod skills;
+mod subagents;
 mod survivors;
 mod telemetry;
 mod telemetry_content;

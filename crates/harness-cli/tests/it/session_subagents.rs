@@ -89,9 +89,11 @@ fn sub_continue_goes_on_with_no_session_of_a_subagent() {
     say(&bed, &server, &["--continue", "second"]).exits(0);
     let shown = object(&bed, &["show", &own]);
     assert_eq!(shown["messages"].as_array().unwrap().len(), 4, "{shown}");
-    // Named, it is gone on with.
+    // Named, it is refused: it would have neither its role nor its bounds. A copy is one's own.
     let server = Server::start([Answer::says("More.")]);
-    say(&bed, &server, &["--session", &child, "second"]).exits(0);
+    let refused = say(&bed, &server, &["--session", &child, "second"]).exits(2);
+    refused.says(&["explore-1", &own]);
+    say(&bed, &server, &["--fork", &child, "second"]).exits(0);
 }
 
 #[test]
@@ -126,7 +128,7 @@ fn sub_a_tree_shows_the_sessions_of_subagents() {
             json!("first"),
         ]
     });
-    let expected: Vec<_> = expected.iter().map(|row| row.each_ref()).collect();
+    let expected: Vec<_> = expected.iter().map(<[Value; 5]>::each_ref).collect();
     assert_eq!(rows, expected);
     assert_eq!(tree["forks"].as_array().unwrap().len(), 1);
     assert_eq!(tree["forks"][0]["id"], fork.as_str());
