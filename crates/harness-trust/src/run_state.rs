@@ -1,38 +1,24 @@
 //! What is known of one run.
 
-use std::path::{Component, Path};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use harness_core::RunContext;
 
-use crate::atom::Atom;
 use crate::atoms::Atoms;
-use crate::decision::{Decision, Decisions};
-use crate::layer::Layer;
+use crate::decision::Decisions;
 use crate::place_of_runs::PlaceOfRuns;
 use crate::rule::Rule;
 use crate::rules::Rules;
 use crate::surroundings::Surroundings;
 
-/// Where runs of subagents work that have a checkout of their own, in the workspace of their parents.
-const WORKTREES: [&str; 2] = [".harness", "worktrees"];
-
 /// What is known of one run: a value of its context.
 #[derive(Clone, Debug)]
 pub(crate) struct RunState {
     pub(crate) surroundings: Arc<Surroundings>,
-    /// The places of the runs around it, where they are others.
-    outer: Vec<Outer>,
+    /// The places of the runs around it, where they are others: what it is not allowed there, it is not allowed here.
+    outer: Vec<Arc<Surroundings>>,
     shared: Arc<Shared>,
-}
-
-/// The place of a run around this one: what it is not allowed there, it is not allowed here.
-#[derive(Clone, Debug)]
-struct Outer {
-    surroundings: Arc<Surroundings>,
-    /// Whether the inner one is a checkout of its own, kept where the harness keeps its own files. Then only what
-    /// somebody said counts: the built-in rules would ask about each change in it.
-    is_around_checkout: bool,
 }
 
 /// What a run has together with those that are started within it.
@@ -82,18 +68,15 @@ impl RunState {
     fn within(&self, own: Arc<Surroundings>) -> Self {
         let shared = Arc::clone(&self.shared);
         let place = &self.surroundings;
-        let below = own.root().strip_prefix(place.root()).ok();
-        let Some(below) = below.filter(|below| below.parent().is_some() && !place.is_wide()) else {
+        let is_below = own.root() != place.root() && own.root().starts_with(place.root());
+        if !is_below || place.is_wide() {
             return Self {
                 surroundings: Arc::clone(place),
                 outer: self.outer.clone(),
                 shared,
             };
-        };
-        let mut outer = vec![Outer {
-            surroundings: Arc::clone(place),
-            is_around_checkout: is_checkout(below),
-        }];
+        }
+        let mut outer = vec![Arc::clone(place)];
         outer.extend(self.outer.iter().cloned());
         Self {
             surroundings: own,
@@ -107,10 +90,7 @@ impl RunState {
         let mut place = place.clone();
         place.is_trusted = true;
         let trusted = |it: &Surroundings| Arc::new(place.surroundings(Some(it.root())));
-        let outer = self.outer.iter().map(|outer| Outer {
-            surroundings: trusted(&outer.surroundings),
-            ..outer.clone()
-        });
+        let outer = self.outer.iter().map(|outer| trusted(outer));
         Self {
             surroundings: trusted(&self.surroundings),
             outer: outer.collect(),
@@ -124,8 +104,8 @@ impl RunState {
         Decisions::of(atoms, |atom| {
             let mut worst = rules.decide_with(&granted, atom, &self.surroundings);
             for outer in &self.outer {
-                let decision = rules.decide_with(&granted, atom, &outer.surroundings);
-                if decision.verdict > worst.verdict && outer.heeds(&decision) {
+                let decision = rules.decide_with(&granted, atom, outer);
+                if decision.verdict > worst.verdict {
                     worst = decision;
                 }
             }
@@ -135,18 +115,14 @@ impl RunState {
 
     /// [`Rules::withholds`], here and in each place around.
     pub(crate) fn withholds(&self, rules: &Rules, path: &Path) -> bool {
-        let is_withheld = |outer: &Outer| {
-            let decision = |around| rules.decide(&Atom::Read(path.to_owned()), around);
-            rules.withholds(path, &outer.surroundings)
-                && outer.heeds(&decision(&outer.surroundings))
-        };
-        rules.withholds(path, &self.surroundings) || self.outer.iter().any(is_withheld)
+        let mut places = std::iter::once(&self.surroundings).chain(&self.outer);
+        places.any(|place| rules.withholds(path, place))
     }
 
     /// Whether a rule denies reading this file, here or in a place around. A real path.
     pub(crate) fn denies(&self, rules: &Rules, path: &Path) -> bool {
-        let mut outer = self.outer.iter().map(|outer| &outer.surroundings);
-        rules.denies(path, &self.surroundings) || outer.any(|around| rules.denies(path, around))
+        let mut places = std::iter::once(&self.surroundings).chain(&self.outer);
+        places.any(|place| rules.denies(path, place))
     }
 
     /// Waits until nobody else is asked, in this run, in those around it, and in those within them.
@@ -183,21 +159,4 @@ impl RunState {
         };
         known.iter().filter(counts).cloned().collect()
     }
-}
-
-impl Outer {
-    /// Whether it counts what is decided by this rule in its place.
-    fn heeds(&self, decision: &Decision) -> bool {
-        let rule = decision.rule.as_ref();
-        !self.is_around_checkout || rule.is_some_and(|rule| rule.layer != Layer::BuiltIn)
-    }
-}
-
-/// Whether a folder below a workspace is a checkout that the harness made there.
-fn is_checkout(below: &Path) -> bool {
-    let mut parts = below.components();
-    let are_named = WORKTREES
-        .iter()
-        .all(|name| parts.next() == Some(Component::Normal(name.as_ref())));
-    are_named && parts.next().is_some() && parts.next().is_none()
 }

@@ -283,28 +283,14 @@ fn sub_a_childs_folder_is_never_wider_than_its_parents() {
         // One where everything is asked about.
         (".git", ".git/config", "ask"),
         (".harness", ".harness/settings", "ask"),
-        (".harness/worktrees", ".harness/worktrees/a", "ask"),
-        (
-            ".harness/worktrees/x/deep",
-            ".harness/worktrees/x/deep/a",
-            "ask",
-        ),
-        // A checkout that the harness keeps.
-        (".harness/worktrees/x", ".harness/worktrees/x/a", "allow"),
-        (".harness/worktrees/x", ".harness/worktrees/x/.git", "ask"),
-        (
-            ".harness/worktrees/x",
-            ".harness/worktrees/x/.harness/a",
-            "ask",
-        ),
-        (
-            ".harness/worktrees/x",
-            ".harness/worktrees/x/migrations/a",
-            "deny",
-        ),
-        (".harness/worktrees/x", ".harness/worktrees/y/a", "ask"),
-        (".harness/worktrees/x", "migrations/a", "deny"),
-        (".harness/worktrees/x", "a", "ask"),
+        // A worktree in it.
+        (".worktrees/x", ".worktrees/x/a", "allow"),
+        (".worktrees/x", ".worktrees/x/.git", "ask"),
+        (".worktrees/x", ".worktrees/x/.harness/a", "ask"),
+        (".worktrees/x", ".worktrees/x/migrations/a", "deny"),
+        (".worktrees/x", ".worktrees/y/a", "ask"),
+        (".worktrees/x", "migrations/a", "deny"),
+        (".worktrees/x", "a", "ask"),
         // Elsewhere, also by a link: the parent's place counts.
         ("../elsewhere", "../elsewhere/a", "ask"),
         ("../elsewhere", "a", "allow"),
@@ -317,10 +303,10 @@ fn sub_a_childs_folder_is_never_wider_than_its_parents() {
             "sub/migrations",
             "migrations",
             ".git",
-            ".harness/worktrees/x/deep",
-            ".harness/worktrees/x/migrations",
-            ".harness/worktrees/x/.harness",
-            ".harness/worktrees/y",
+            ".worktrees/x/deep",
+            ".worktrees/x/migrations",
+            ".worktrees/x/.harness",
+            ".worktrees/y",
             "../elsewhere",
         ] {
             fs::create_dir_all(root.join(folder)).unwrap();
@@ -360,7 +346,7 @@ fn sub_no_folder_of_a_home_is_a_project_for_a_child() {
 #[test]
 fn sub_what_was_granted_means_what_it_meant_where_it_was_said() {
     // The child works in a folder below, or in a checkout.
-    for folder in ["sub", ".harness/worktrees/x"] {
+    for folder in ["sub", ".worktrees/x"] {
         // What is granted in the parent's run, and asked again in the child's.
         for (granted, in_child, again) in [
             (("put", "a"), ("put", "FOLDER/a"), true),
