@@ -18,6 +18,14 @@ use rustix::process::{Pid, Signal, kill_process_group};
 /// How often everything is killed, for those that were started in between.
 const KILL_ROUNDS: usize = 50;
 
+/// How often is waited for a process to have its environment: one that was given none never has it.
+#[cfg(target_os = "linux")]
+const MOST_WAITS: usize = 10;
+
+/// How long each time.
+#[cfg(target_os = "linux")]
+const EXEC_TIME: std::time::Duration = std::time::Duration::from_millis(1);
+
 /// Has the command start in a session of its own.
 #[expect(
     unsafe_code,
@@ -90,13 +98,33 @@ impl ProcessTree {
     /// Kills each process, and those that they start meanwhile. True if none is left. Blocks for some
     /// milliseconds.
     pub(crate) fn kill(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        let mut waits = 0;
         for _ in 0..KILL_ROUNDS {
             self.signal(Signal::KILL);
-            if !self.is_running() {
-                return true;
+            if self.is_running() {
+                continue;
             }
+            #[cfg(target_os = "linux")]
+            if waits < MOST_WAITS && self.may_have_more() {
+                waits += 1;
+                std::thread::sleep(EXEC_TIME);
+                continue;
+            }
+            return true;
         }
         false
+    }
+
+    /// Whether there is a process that is about to run another program: for that moment it has no environment, and
+    /// nobody can tell whose it is.
+    #[cfg(target_os = "linux")]
+    fn may_have_more(&self) -> bool {
+        let Some(started) = self.started else {
+            return false;
+        };
+        let mut all = proc::all().into_iter();
+        all.any(|stat| stat.started >= started && proc::is_between_programs(&stat))
     }
 
     /// Whether one of them runs. One that ended and was not waited for does not. Looks at every
@@ -148,7 +176,12 @@ mod proc {
         pub(super) session: Pid,
         /// Clock ticks since the machine's start.
         pub(super) started: u64,
+        /// Whether it is one of the kernel's own, which have no environment.
+        is_kernels: bool,
     }
+
+    /// The flag of the kernel's own processes: `PF_KTHREAD`.
+    const KERNELS: u64 = 0x0020_0000;
 
     /// Every process that can be seen and runs.
     pub(super) fn all() -> Vec<Stat> {
@@ -181,6 +214,7 @@ mod proc {
             group: id(2)?,
             session: id(3)?,
             started: fields.get(19)?.parse().ok()?,
+            is_kernels: fields.get(6)?.parse::<u64>().ok()? & KERNELS != 0,
         })
     }
 
@@ -193,6 +227,13 @@ mod proc {
                     .is_some_and(|rest| rest.starts_with(b"="))
             })
         })
+    }
+
+    /// Whether a process has left one program and not begun the next. It shows an empty environment then; one that
+    /// was given an empty one looks the same, and cannot be told from it.
+    pub(super) fn is_between_programs(stat: &Stat) -> bool {
+        let environment = format!("/proc/{}/environ", stat.pid.as_raw_nonzero());
+        !stat.is_kernels && std::fs::read(environment).is_ok_and(|it| it.is_empty())
     }
 
     #[cfg(test)]
