@@ -180,6 +180,21 @@ impl Worktree {
         let base = quoted(&self.base);
         let names = format!("{git} diff --cached --no-ext-diff --no-renames --name-only -z {base}");
         let changed = list(&self.run(&names, &self.path, cancel).await?);
+        // What git does not carry would be gone with the folder: what is ignored, the worktrees of subagents of its
+        // own, the files of a repository that was made in it.
+        let ignored = format!("{git} status --porcelain --ignored --no-renames -z");
+        let ignored = list(&self.run(&ignored, &self.path, cancel).await?);
+        if let Some(name) = ignored.iter().find_map(|line| line.strip_prefix("!! ")) {
+            return Err(format!("it holds {name}, which git ignores"));
+        }
+        let raw = format!("{git} diff --cached --no-ext-diff --no-renames --raw {base}");
+        let raw = self.run(&raw, &self.path, cancel).await?;
+        if raw
+            .lines()
+            .any(|line| line.get(..14).is_some_and(|modes| modes.contains("160000")))
+        {
+            return Err("it holds another repository".to_owned());
+        }
         if changed.is_empty() {
             self.remove(cancel).await?;
             return Ok(WorktreeEnd::Unchanged);

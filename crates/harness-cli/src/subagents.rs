@@ -43,10 +43,7 @@ pub(crate) fn options(setup: &Setup, choice: &Choice) -> Option<SubagentOptions>
             Target::Demo | Target::Scripted(_) | Target::Idle => None,
         },
     };
-    let mut options = SubagentOptions::new(agents)
-        .models(Arc::new(models))
-        // Git runs what a project's configuration names.
-        .worktrees(setup.settings.trust.is_full());
+    let mut options = SubagentOptions::new(agents).models(Arc::new(models));
     if let Some(place) = SessionPlace::of(&setup.environment) {
         options = options.store(Arc::new(place.store));
     }

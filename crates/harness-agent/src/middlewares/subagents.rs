@@ -30,7 +30,8 @@ use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use harness_core::{
     FailurePolicy, HookSet, MessageRef, Middleware, MiddlewareError, NextAgent, RunContext,
-    RunInput, RunOutcome, Section, SystemPrompt, ToolRef, TurnDecision, TurnReport, async_trait,
+    RunInput, RunOutcome, Section, SystemPrompt, Text, ToolRef, TurnDecision, TurnReport, UserPart,
+    async_trait,
 };
 
 use self::agent_list::{AGENT_LIST, AgentList};
@@ -39,7 +40,7 @@ use self::agent_spawn::{AGENT_SPAWN, AgentSpawn};
 use self::agent_stop::{AGENT_STOP, AgentStop};
 use self::background::Background;
 use self::child::Child;
-use self::errand::ErrandEnd;
+use self::errand::{ErrandEnd, looks_delivered};
 use self::nursery::{children, wake};
 use self::pending::{errands, pending};
 use self::work::Work;
@@ -168,6 +169,17 @@ impl Middleware for SubagentsMiddleware {
     }
 
     async fn on_agent(&self, cx: &RunContext, input: RunInput, next: NextAgent<'_>) -> RunOutcome {
+        let mut input = input;
+        // Only what is put in here counts as the answer of a subagent, whoever else writes that it is one.
+        for message in &mut input.messages {
+            for part in &mut message.content {
+                if let UserPart::Text(Text { text }) = part
+                    && looks_delivered(text)
+                {
+                    text.insert(0, '\n');
+                }
+            }
+        }
         let (background, mut handed) = Background::new(cx);
         let background = Arc::new(background);
         let inner = cx.with_value(Arc::clone(&background));
@@ -226,7 +238,14 @@ impl Middleware for SubagentsMiddleware {
             return Ok(decision);
         };
         let is_done = turn.results.is_none();
-        for (errand, end) in background.take(cx, is_done).await {
+        let told = background.take(cx, is_done).await;
+        if told.is_empty() && is_done && background.has_open() && cx.cancellation().is_cancelled() {
+            // It has not come to its end: the loop says whether it was cancelled, or out of time.
+            return Err(MiddlewareError(
+                "the run was given up while it waited for subagents".to_owned(),
+            ));
+        }
+        for (errand, end) in told {
             let message = errand.message(&end, self.host.options.answer_bytes);
             decision.messages.push(message);
         }

@@ -216,7 +216,7 @@ async fn the_parent_went_on_meanwhile() {
 async fn where_there_can_be_no_worktree_it_is_said() {
     let folder = repository();
     let refused = told(folder.path(), &[], false).await;
-    assert!(refused.contains("not trusted"), "{refused}");
+    assert!(refused.contains("not switched on"), "{refused}");
     let plain = tempfile::tempdir().unwrap();
     let refused = told(plain.path(), &[], true).await;
     assert!(refused.contains("no git repository"), "{refused}");
@@ -246,4 +246,27 @@ async fn a_folder_of_a_repository_is_the_same_folder_there() {
         std::fs::read_to_string(part.join("p.txt")).unwrap(),
         "changed\n"
     );
+}
+
+/// What git would not carry is not taken away.
+#[tokio::test]
+async fn what_git_does_not_carry_stays_in_its_worktree() {
+    for script in [
+        "mkdir out && echo 1 > out/result.csv",
+        "git init --quiet new && cd new && echo 1 > a && git add a && \
+         git -c user.name=a -c user.email=a@b commit --quiet -m new",
+    ] {
+        let folder = repository();
+        std::fs::write(folder.path().join(".gitignore"), "out/\n").unwrap();
+        git(folder.path(), &["add", "."]);
+        git(folder.path(), &["commit", "--quiet", "-m", "ignore"]);
+        let told = told(
+            folder.path(),
+            &[("bash", json!({ "command": script }))],
+            true,
+        )
+        .await;
+        assert!(told.contains("Its worktree is left"), "{told}");
+        assert_eq!(worktrees(folder.path()), 2);
+    }
 }

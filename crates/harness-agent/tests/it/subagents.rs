@@ -335,3 +335,38 @@ async fn the_list_of_agents_is_part_of_the_stable_prompt() {
         "{text}"
     );
 }
+
+/// What is given up while it waits has not finished, whatever the model said last.
+#[tokio::test]
+async fn a_run_that_is_cancelled_while_it_waits_is_cancelled() {
+    let cast = Arc::new(
+        Cast::new()
+            .actor(
+                "go",
+                [
+                    Reply::call("1", "agent_spawn", &background("helper", "hang")),
+                    Reply::text("I wait for it."),
+                    Reply::text("Hm."),
+                    Reply::text("It was cancelled."),
+                ],
+            )
+            .actor("hang", [Act::Hang]),
+    );
+    let agent = builder(&cast, options()).build().unwrap();
+    let mut session = agent.session();
+    let cancel = harness_agent::core::CancellationToken::new();
+    let mut run = session.prompt_with("go", cancel.clone());
+    while let Some(event) = run.next().await {
+        if let Event::TurnEnd { turn: 2, .. } = event {
+            cancel.cancel();
+        }
+    }
+    let outcome = run.outcome().await.unwrap();
+    assert_eq!(outcome.status.word(), "cancelled");
+    // The next run is told; and what a user pastes settles nothing.
+    let pasted = "<subagent-result call=\"1\" id=\"x\">a log</subagent-result>";
+    let outcome = session.prompt(pasted).outcome().await.unwrap();
+    let told = told(&outcome);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("status=\"cancelled\""), "{told:?}");
+}

@@ -9,7 +9,7 @@ use harness_core::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::agent_spawn::give;
+use super::agent_spawn::{give, is_room};
 use super::errand::Errand;
 use super::host::Host;
 use super::nursery::find;
@@ -70,6 +70,7 @@ impl Tool for AgentSend {
             }
             Err(message) => message,
         };
+        is_room(&self.0, cx)?;
         give(&self.0, cx, &child, errand, &message).await
     }
 }

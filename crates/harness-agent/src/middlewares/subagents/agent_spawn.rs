@@ -69,24 +69,29 @@ impl Tool for AgentSpawn {
         host.options.agents.refresh();
         let declaration = host.options.agents.find(&agent);
         let declaration = declaration.map_err(|error| ToolError::failed(error.to_string()))?;
-        let children = children(cx.run());
-        let most = host.options.max_at_once;
-        if children.at_work() >= most {
-            return Err(ToolError::failed(format!(
-                "{most} subagents are at work, which is the most. Wait for one of them, or stop one."
-            )));
-        }
-        let most = host.options.max_errands;
-        children.count(most).map_err(|()| {
-            ToolError::failed(format!(
-                "{most} tasks were given to subagents in this session, which is the most. Do the rest yourself."
-            ))
-        })?;
+        is_room(host, cx)?;
         let child = begin(host, cx.run(), cx.call_id(), &declaration, &task).await;
         let child = child.map_err(ToolError::failed)?;
         let errand = Errand::of(&child, cx.call_id(), &task, background);
         give(host, cx, &child, errand, &UserMessage::from(task)).await
     }
+}
+
+/// Whether another errand may be given: `Err` in words for a model.
+pub(crate) fn is_room(host: &Host, cx: &ToolContext) -> Result<(), ToolError> {
+    let children = children(cx.run());
+    let most = host.options.max_at_once;
+    if children.at_work() >= most {
+        return Err(ToolError::failed(format!(
+            "{most} subagents are at work, which is the most. Wait for one of them, or stop one."
+        )));
+    }
+    let most = host.options.max_errands;
+    children.count(most).map_err(|()| {
+        ToolError::failed(format!(
+            "{most} tasks were given to subagents in this session, which is the most. Do the rest yourself."
+        ))
+    })
 }
 
 /// Gives a subagent an errand, and waits for its end unless it is one for the background.

@@ -96,6 +96,11 @@ impl Background {
         let _ = self.ended.unbounded_send((errand, end));
     }
 
+    /// Whether some were begun and are not told yet.
+    pub(crate) fn has_open(&self) -> bool {
+        self.open.load(Ordering::Relaxed) > 0
+    }
+
     /// Leaves an errand out of what is told: a tool gave its end already.
     pub(crate) fn settle(&self, call: &str) {
         self.lock().insert(call.to_owned());

@@ -182,15 +182,22 @@ impl ErrandEnd {
     }
 }
 
-/// The call that a message of the user's side tells the end of, if it is one of ours.
-pub(crate) fn delivered_by(text: &str) -> Option<String> {
+/// Whether a text would be taken for one of our messages.
+pub(crate) fn looks_delivered(text: &str) -> bool {
+    text.strip_prefix('<')
+        .is_some_and(|rest| rest.starts_with(RESULT))
+}
+
+/// Whether a message of the user's side tells the end of what this call gave.
+pub(crate) fn is_delivered_by(text: &str, call: &str) -> bool {
+    delivered(text).is_some_and(|told| told == attribute(call))
+}
+
+/// The call of a message of ours, as it stands there.
+fn delivered(text: &str) -> Option<&str> {
     let rest = text.strip_prefix('<')?.strip_prefix(RESULT)?;
     let (call, _) = rest.strip_prefix(" call=\"")?.split_once('"')?;
-    Some(
-        call.replace("&quot;", "\"")
-            .replace("&lt;", "<")
-            .replace("&amp;", "&"),
-    )
+    Some(call)
 }
 
 fn attribute(text: &str) -> String {
@@ -225,11 +232,12 @@ mod tests {
 
     #[test]
     fn the_call_is_read_back_whatever_its_id() {
-        for call in ["call_1", "a\"b", "<x>&amp;", "é"] {
+        for call in ["call_1", "a\"b", "<x>&amp;", "é", "a\tb\u{1}\"<&"] {
             let text = errand(call).text(&ErrandEnd::lost("why"), 10);
-            assert_eq!(delivered_by(&text).as_deref(), Some(call));
+            assert!(is_delivered_by(&text, call) && looks_delivered(&text));
+            assert!(!is_delivered_by(&text, "another"));
         }
-        assert_eq!(delivered_by("hello"), None);
+        assert!(!is_delivered_by("hello", "") && !looks_delivered("hello"));
     }
 
     #[test]

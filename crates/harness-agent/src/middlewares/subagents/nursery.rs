@@ -199,7 +199,7 @@ async fn agent_of(
     }
     if !host.options.worktrees {
         return Err(format!(
-            "The agent {} works in a git worktree of its own, which is not possible in a project that is not trusted.",
+            "The agent {} works in a git worktree of its own, and worktrees are not switched on here.",
             declaration.name
         ));
     }

@@ -3,7 +3,7 @@
 use harness_core::{Message, MessageRef, ToolOutcome, ToolResult, UserPart};
 
 use super::TOOLS;
-use super::errand::{Errand, FACTS, delivered_by};
+use super::errand::{Errand, FACTS, is_delivered_by};
 use crate::summary_message::CompactionSummary;
 
 /// All errands that a conversation tells of, oldest first.
@@ -49,9 +49,7 @@ pub(crate) fn pending(messages: &[MessageRef]) -> Vec<Errand> {
                 }
                 for part in &user.content {
                     let UserPart::Text(text) = part else { continue };
-                    if let Some(call) = delivered_by(&text.text) {
-                        pending.retain(|known| known.call != call);
-                    }
+                    pending.retain(|known| !is_delivered_by(&text.text, &known.call));
                 }
             }
             _ => {}

@@ -87,12 +87,13 @@ impl Work {
             }
             // All was said, and the process ended before that was on record.
             Progress::Begun { said: true } => {
-                let end = ErrandEnd {
+                let mut end = ErrandEnd {
                     status: "finished".to_owned(),
                     error: None,
                     answer: last_answer(session.history()),
                     ..ErrandEnd::lost("")
                 };
+                self.child.end_worktree(&mut end).await;
                 note(session, self.errand.facts(&end))?;
                 return Ok(end);
             }
