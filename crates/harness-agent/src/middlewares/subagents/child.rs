@@ -83,6 +83,10 @@ impl Child {
 
     /// Ends its worktree, if it has one: its changes are merged if it came to its end. What became of it, in words;
     /// if it is gone, so is the subagent.
+    #[cfg_attr(
+        not(feature = "tools"),
+        expect(clippy::unused_async, reason = "without tools there is no worktree")
+    )]
     pub(crate) async fn end_worktree(&self, end: &mut ErrandEnd) {
         #[cfg(feature = "tools")]
         if let Some(worktree) = &self.worktree {

@@ -175,6 +175,10 @@ struct OwnFolder {
 }
 
 impl OwnFolder {
+    #[cfg_attr(
+        not(feature = "tools"),
+        expect(clippy::unused_self, reason = "without tools there is no worktree")
+    )]
     fn put(self, child: Child) -> Child {
         #[cfg(feature = "tools")]
         let child = child.in_worktree(self.worktree);
