@@ -66,11 +66,11 @@ struct Models {
 
 impl ModelSource for Models {
     fn model(&self, name: &str) -> Result<Arc<dyn Model>, String> {
-        // Only somebody at the command line has a script or the demonstration run.
         let full = match &self.provider {
             Some(provider) if !name.contains('/') => format!("{provider}/{name}"),
             _ => name.to_owned(),
         };
+        // Only somebody at the command line has a script or the demonstration run.
         if name == "demo" || name.starts_with("scripted:") {
             return Err("it is no model that a declaration can ask for".to_owned());
         }
